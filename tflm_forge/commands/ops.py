@@ -1,0 +1,52 @@
+"""`forge ops`: what a runtime can run."""
+
+from typing import Annotated
+
+import typer
+
+from tflm_forge.commands._options import JsonOption, RuntimeOption
+
+
+def run(
+    name: Annotated[str | None, typer.Argument(metavar="OP", help="Show this op alone, with its sources.")] = None,
+    runtime: RuntimeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the ops of a runtime: Add method, highest version, tensor types.
+
+    Example: forge ops --runtime bundled
+    """
+    from tflm_forge.console import show_json, show_table, show_text
+    from tflm_forge.ops.catalogue import find_by_name
+    from tflm_forge.runtimes import default_runtime, load_runtime
+
+    catalogue = load_runtime(runtime or default_runtime()).catalogue()
+    ops = [find_by_name(catalogue, name)] if name else list(catalogue.ops.values())
+    if as_json:
+        show_json(
+            {
+                "runtime": catalogue.runtime,
+                "version": catalogue.version,
+                "ops": [
+                    {
+                        "name": op.name,
+                        "builtin_code": op.builtin_code,
+                        "custom_name": op.custom_name,
+                        "add_method": op.add_method,
+                        "registrations": dict(op.registrations),
+                        "max_version": op.max_version,
+                        "version_source": op.version_source,
+                        "types": list(op.types),
+                        "sources": list(op.sources),
+                    }
+                    for op in ops
+                ],
+            }
+        )
+        return
+    rows = [(op.name, op.builtin_code, op.add_method, op.max_version, " ".join(op.types)) for op in ops]
+    title = f"Ops of {catalogue.runtime} {catalogue.version}"
+    show_table(title, ("op", "code", "method", "up to version", "types"), rows, right=(1, 3))
+    if name:
+        show_text(f"version: {ops[0].version_source}")
+        show_text(f"sources: {' '.join(ops[0].sources)}")

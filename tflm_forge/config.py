@@ -1,0 +1,150 @@
+"""Settings: what forge.toml says, and what a command's options put over it."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from tflm_forge.errors import UsageError
+from tflm_forge.registry import unknown_name
+
+CONFIG_NAME = "forge.toml"
+
+Profile = Literal["release", "debug"]
+Optimize = Literal["s", "2", "3"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildSettings:
+    """How firmware is built.
+
+    Attributes:
+        board: name of a board, or path of a board file.
+        runtime: name of a runtime.
+        profile: `release` strips error strings and checks and uses link-time optimization; `debug` keeps them.
+        optimize: the compiler's -O level.
+        arena_bytes: size of the tensor arena; None measures it.
+        allow_versions: op name to the version that the user allows over the catalogue's.
+    """
+
+    board: str
+    runtime: str
+    profile: Profile = "release"
+    optimize: Optimize = "s"
+    arena_bytes: int | None = None
+    allow_versions: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildTable:
+    """The table [build] of forge.toml; None where the file says nothing."""
+
+    model: Path | None = None
+    board: str | None = None
+    runtime: str | None = None
+    output: Path | None = None
+    profile: Profile | None = None
+    optimize: Optimize | None = None
+    arena_bytes: int | None = None
+    allow_version: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestTable:
+    """The table [test] of forge.toml; None where the file says nothing."""
+
+    inputs: Path | None = None
+    golden: Path | None = None
+    seed: int | None = None
+    port: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """All of forge.toml; relative paths are taken from the file's own folder."""
+
+    build: BuildTable = BuildTable()
+    test: TestTable = TestTable()
+
+
+def load_config(folder: Path) -> Config:
+    """Read forge.toml of a folder; an absent file gives the empty configuration.
+
+    Raises:
+        UsageError: the file is not TOML, or has an unknown key or a value of the wrong type.
+    """
+    path = folder / CONFIG_NAME
+    if not path.is_file():
+        return Config()
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not valid TOML: {error}") from error
+    tables = {"build": BuildTable, "test": TestTable}
+    values: dict[str, Any] = {}
+    for name, table in document.items():
+        if name not in tables:
+            raise UsageError(f"{path}: {unknown_name('table', name, tables).message}", hint=f"Known: {', '.join(tables)}.")
+        if not isinstance(table, dict):
+            raise UsageError(f"{path}: {name} must be a table, [{name}]")
+        values[name] = _read_table(path, name, table, tables[name])
+    return Config(**values)
+
+
+def _read_table(path: Path, name: str, table: Mapping[str, Any], record: type) -> Any:
+    known = {f.name: f.type for f in fields(record)}
+    values = {}
+    for key, value in table.items():
+        if key not in known:
+            error = unknown_name("key", key, known)
+            raise UsageError(f"{path}: [{name}] {error.message}", hint=error.hint)
+        values[key] = _read_value(path, f"[{name}] {key}", value, known[key])
+    return record(**values)
+
+
+def _read_value(path: Path, where: str, value: Any, kind: Any) -> Any:
+    expected = ""
+    if kind == tuple[str, ...]:
+        if isinstance(value, list) and all(isinstance(v, str) for v in value):
+            return tuple(value)
+        expected = "a list of strings"
+    elif kind == Path | None:
+        if isinstance(value, str):
+            return path.parent / value
+        expected = "a path"
+    elif kind == int | None:
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return value
+        expected = "a whole number"
+    elif kind == str | None:
+        if isinstance(value, str):
+            return value
+        expected = "a string"
+    else:
+        choices = [c for part in get_args(kind) for c in get_args(part)]
+        if value in choices:
+            return value
+        expected = "one of " + ", ".join(repr(c) for c in choices)
+    raise UsageError(f"{path}: {where} = {value!r}: must be {expected}")
+
+
+CONFIG_TEMPLATE = """\
+# Settings of forge; every key may also be given as an option of a command, which wins.
+
+[build]
+model = "{model}"
+board = "{board}"
+# runtime = "bundled"      # default: tflm when installed, else bundled
+# output = "build/firmware"
+# profile = "release"      # or "debug": keeps the runtime's error strings and checks
+# optimize = "s"           # or "2", "3"
+# arena_bytes = 16384      # default: measured
+# allow_version = ["CONV_2D=8"]
+
+[test]
+# inputs = "test_data.npz"
+# golden = "model.golden.npz"
+# seed = 1
+# port = "/dev/ttyACM0"    # default: the board's emulator
+"""

@@ -1,0 +1,73 @@
+"""What a person sees: results on stdout, progress and errors on stderr. The only user of rich."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from tflm_forge.errors import ForgeError
+
+_out = Console(highlight=False, soft_wrap=True)
+_err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def show_text(text: str) -> None:
+    """Print a line of result, as it is."""
+    _out.print(text, markup=False)
+
+
+def show_json(value: Any) -> None:
+    """Print a result as JSON with stable key order."""
+    sys.stdout.write(json.dumps(value, indent=2, sort_keys=False) + "\n")
+
+
+def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[int] = ()) -> None:
+    """Print a table of results.
+
+    Args:
+        title: the line above the table.
+        columns: the column heads.
+        rows: one sequence of cells per row; cells are shown with str().
+        right: indices of the columns that are aligned to the right (numbers).
+    """
+    table = Table(title=escape(title), title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="right" if i in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(str(cell)) for cell in row))
+    _out.print(table, soft_wrap=False)
+
+
+def show_note(text: str) -> None:
+    """Print a remark that is not part of the result, on stderr."""
+    _err.print(text, markup=False, style="dim")
+
+
+def show_warning(text: str) -> None:
+    """Print a warning on stderr."""
+    _err.print(f"[yellow]warning:[/] {escape(text)}")
+
+
+def show_error(error: ForgeError) -> None:
+    """Print an expected error on stderr: what, every reason, what to do."""
+    _err.print(f"[bold red]error:[/] {escape(error.message)}")
+    for reason in error.reasons:
+        _err.print(f"  - {escape(reason)}")
+    for line in error.hint.splitlines():
+        _err.print(f"  {escape(line)}", style="dim" if error.reasons else None)
+
+
+@contextlib.contextmanager
+def show_progress(text: str) -> Iterator[None]:
+    """Show on stderr that something long is under way; a spinner on a terminal, one line elsewhere."""
+    if _err.is_terminal:
+        with _err.status(escape(text)):
+            yield
+    else:
+        show_note(text)
+        yield

@@ -1,0 +1,117 @@
+"""Reads ELF files: sections, symbols, and where a symbol's bytes lie in the file. The user of pyelftools."""
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from tflm_forge.errors import UsageError
+
+_SHF_WRITE = 0x1
+_SHF_ALLOC = 0x2
+_SHF_EXECINSTR = 0x4
+_MAX_BYTES = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One allocated section: address and size in memory, and whether the file holds its bytes."""
+
+    name: str
+    address: int
+    size_bytes: int
+    offset: int
+    is_writable: bool
+    is_code: bool
+    has_bytes: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Symbol:
+    """One symbol of an allocated section; `address` has no Thumb bit."""
+
+    name: str
+    address: int
+    size_bytes: int
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Elf:
+    """An ELF file's allocated sections, in address order, and their symbols."""
+
+    path: Path
+    sections: tuple[Section, ...]
+    symbols: tuple[Symbol, ...]
+
+    def find_symbol(self, name: str) -> Symbol | None:
+        """Return the symbol with this name, or None."""
+        return next((symbol for symbol in self.symbols if symbol.name == name), None)
+
+    def file_offset(self, address: int) -> int | None:
+        """Return where in the file the byte of a memory address lies; None when the file does not hold it."""
+        for section in self.sections:
+            if section.has_bytes and section.address <= address < section.address + section.size_bytes:
+                return section.offset + address - section.address
+        return None
+
+
+def read_elf(path: Path) -> Elf:
+    """Read an ELF file.
+
+    Raises:
+        UsageError: no such file, not an ELF, or a damaged one.
+    """
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise UsageError(f"{path}: larger than {_MAX_BYTES >> 20} MiB, not firmware")
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: can not read: {error.strerror}", hint="Build it with `forge build`.") from error
+    if data[:4] != b"\x7fELF":
+        raise UsageError(f"{path}: not an ELF file", hint="Name a firmware.elf, or the folder of a build.")
+    try:
+        file = ELFFile(io.BytesIO(data))
+        sections = tuple(sorted(_read_sections(file), key=lambda section: (section.address, section.name)))
+        symbols = tuple(_read_symbols(file))
+    except (ELFError, ValueError, KeyError, AttributeError, IndexError, UnicodeError, AssertionError) as error:
+        raise UsageError(f"{path}: damaged ELF file: {error}", hint="Build it again.") from error
+    return Elf(path=path, sections=sections, symbols=symbols)
+
+
+def _read_sections(file: ELFFile) -> list[Section]:
+    return [
+        Section(
+            name=section.name,
+            address=section["sh_addr"],
+            size_bytes=section["sh_size"],
+            offset=section["sh_offset"],
+            is_writable=bool(section["sh_flags"] & _SHF_WRITE),
+            is_code=bool(section["sh_flags"] & _SHF_EXECINSTR),
+            has_bytes=section["sh_type"] != "SHT_NOBITS",
+        )
+        for section in file.iter_sections()
+        if section["sh_flags"] & _SHF_ALLOC and section["sh_size"]
+    ]
+
+
+def _read_symbols(file: ELFFile) -> list[Symbol]:
+    is_arm = file["e_machine"] == "EM_ARM"
+    return [
+        Symbol(
+            name=symbol.name,
+            address=symbol["st_value"] & ~1 if is_arm and kind == "STT_FUNC" else symbol["st_value"],
+            size_bytes=symbol["st_size"],
+            kind=kind.removeprefix("STT_").lower(),
+        )
+        for table in file.iter_sections()
+        if isinstance(table, SymbolTableSection)
+        for symbol in table.iter_symbols()
+        if (kind := symbol["st_info"]["type"]) in ("STT_FUNC", "STT_OBJECT", "STT_NOTYPE")
+        and symbol.name
+        and not symbol.name.startswith("$")
+        and isinstance(symbol["st_shndx"], int)
+    ]

@@ -1,0 +1,185 @@
+"""Renders a firmware project: Model + Board + BuildPlan -> a folder that builds with or without forge."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from tflm_forge import __version__
+from tflm_forge.board import Board
+from tflm_forge.config import BuildSettings
+from tflm_forge.errors import UsageError
+from tflm_forge.files import write_if_changed
+from tflm_forge.link.status import STATUSES
+from tflm_forge.manifest import render_manifest
+from tflm_forge.model import Model
+from tflm_forge.ops.hash import op_hash
+from tflm_forge.resources import data_dir
+from tflm_forge.runtimes import BuildPlan
+
+_LIST_NAME = ".forge-files"
+_SMALL_RAM_BYTES = 32 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arena:
+    """Size of the tensor arena in bytes, and how it is known ("measured on ...", "estimated", "given")."""
+
+    bytes: int
+    how: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    """A rendered project: its folder, what it was rendered from, and its build id (16 bytes)."""
+
+    folder: Path
+    model: Model
+    board: Board
+    plan: BuildPlan
+    settings: BuildSettings
+    arena: Arena
+    build_id: bytes
+
+
+def generate_project(
+    folder: Path, model: Model, board: Board, plan: BuildPlan, settings: BuildSettings, arena: Arena
+) -> Project:
+    """Render all files of a project; a file is written only when its content changed.
+
+    Files that an earlier rendering of the folder left and this one does not have are removed.
+
+    Raises:
+        UsageError: the folder can not be written, or holds files that forge did not make in the way.
+    """
+    files = _render_files(model, board, plan, settings, arena)
+    build_id = _build_id(files)
+    files["src/forge_config.h"] = _render("firmware/forge_config.h.j2", _config_context(model, board, plan, build_id))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _remove_stale(folder, set(files))
+        for name, content in files.items():
+            write_if_changed(folder / name, content)
+        write_if_changed(folder / _LIST_NAME, "".join(f"{name}\n" for name in sorted(files)).encode())
+    except OSError as error:
+        raise UsageError(
+            f"{folder}: can not write the project: {error.strerror or error}", hint="Choose another folder with -o."
+        ) from error
+    return Project(
+        folder=folder, model=model, board=board, plan=plan, settings=settings, arena=arena, build_id=build_id
+    )
+
+
+def _render_files(
+    model: Model, board: Board, plan: BuildPlan, settings: BuildSettings, arena: Arena
+) -> dict[str, bytes]:
+    """Return every file of the project by its relative name, but for forge_config.h, which has the build id.
+
+    Template context: model, board, plan, settings, arena, statuses, forge_version, lto, runtime_root, app_sources.
+    """
+    sources = _application_templates(board)
+    context: dict[str, Any] = {
+        "model": model,
+        "board": board,
+        "plan": plan,
+        "settings": settings,
+        "arena": arena,
+        "statuses": STATUSES,
+        "forge_version": __version__,
+        "lto": settings.profile == "release",
+        "runtime_root": "${CMAKE_SOURCE_DIR}/runtime" if plan.headers else plan.root.as_posix(),
+        "app_sources": sorted(f"src/{name}" for name in sources if name.endswith((".cc", ".S"))),
+    }
+    files = {f"src/{name}": _render(template, context) for name, template in sources.items()}
+    files["linker.ld"] = _render("firmware/linker.ld.j2", context)
+    files["CMakeLists.txt"] = _render("cmake/CMakeLists.txt.j2", context)
+    files["toolchain.cmake"] = _render("cmake/toolchain.cmake.j2", context)
+    files["model.tflite"] = model.data
+    files["ops.manifest.yaml"] = render_manifest(model, board, plan, arena_bytes=arena.bytes, arena_how=arena.how)
+    if plan.headers:
+        for name in (*plan.headers, *plan.sources):
+            files[f"runtime/{name}"] = (plan.root / name).read_bytes()
+    return files
+
+
+def _application_templates(board: Board) -> dict[str, str]:
+    """Return the name in src/ of each application file and the template it comes from."""
+    folder = data_dir("templates") / "firmware"
+    names = {p.name for p in folder.iterdir() if p.is_file()} - {"linker.ld.j2", "forge_config.h.j2"}
+    sources = {name.removesuffix(".j2"): f"firmware/{name}" for name in names}
+    drivers = [p.name for p in (folder / "boards").iterdir() if p.name.removesuffix(".j2") == f"{board.driver}.cc"]
+    sources["board.cc"] = f"firmware/boards/{drivers[0]}"
+    return sources
+
+
+def _config_context(model: Model, board: Board, plan: BuildPlan, build_id: bytes) -> dict[str, Any]:
+    """Return the context of forge_config.h: what the firmware knows of itself."""
+    return {
+        "model": model,
+        "board": board,
+        "plan": plan,
+        "forge_version": __version__,
+        "build_id": build_id,
+        "link_mtu": 128 if board.ram.length_bytes < _SMALL_RAM_BYTES else 512,
+        "op_hash": op_hash([registration.use for registration in plan.registrations]),
+    }
+
+
+def _build_id(files: Mapping[str, bytes]) -> bytes:
+    digest = hashlib.sha256(__version__.encode())
+    for name in sorted(files):
+        digest.update(f"{name}\0{len(files[name])}\0".encode())
+        digest.update(files[name])
+    return digest.digest()[:16]
+
+
+def _remove_stale(folder: Path, names: set[str]) -> None:
+    listing = folder / _LIST_NAME
+    if not listing.is_file():
+        return
+    for name in listing.read_text(encoding="utf-8").splitlines():
+        path = folder / name
+        if name not in names and ".." not in Path(name).parts and not Path(name).is_absolute():
+            path.unlink(missing_ok=True)
+
+
+def _render(template: str, context: Mapping[str, Any]) -> bytes:
+    return _environment().get_template(template).render(context).encode()
+
+
+_cached: jinja2.Environment | None = None
+
+
+def _environment() -> jinja2.Environment:
+    global _cached
+    if _cached is None:
+        _cached = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(data_dir("templates")),
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            autoescape=False,
+        )
+        _cached.filters.update(
+            cpp_string=_cpp_string, cpp_comment=_cpp_comment, cpp_bytes=_cpp_bytes, bytes_of_hex=bytes.fromhex
+        )
+    return _cached
+
+
+def _cpp_string(text: str) -> str:
+    """Return a C++ string literal; whatever a model's names hold can not leave it."""
+    plain = "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in text.encode())
+    return f'"{plain}"'
+
+
+def _cpp_comment(text: str) -> str:
+    """Return text that is safe at the end of a line comment."""
+    return "".join(c if c.isprintable() and c != "\\" else "?" for c in text)[:80]
+
+
+def _cpp_bytes(data: bytes) -> str:
+    return ", ".join(f"0x{b:02x}" for b in data)

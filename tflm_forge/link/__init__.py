@@ -1,0 +1,1 @@
+"""The serial link: framing and messages (pure bytes), port (pyserial URLs), session."""

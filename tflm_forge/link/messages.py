@@ -1,0 +1,319 @@
+"""The requests of the link and their answers: pure codecs, one frozen dataclass a message (see docs/link.md)."""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import ClassVar, Generic, TypeVar
+
+from tflm_forge.errors import DeviceError
+from tflm_forge.link.answers import (
+    Empty,
+    Info,
+    InvokeResult,
+    OpPage,
+    ProfilePage,
+    SelfTest,
+    SoakResult,
+    TensorPage,
+)
+from tflm_forge.link.framing import ANSWER_BIT
+from tflm_forge.link.wire import BodyReader
+
+PROGRESS_TYPE = 0xF0
+ERROR_TYPE = 0xFF
+
+A = TypeVar("A")
+
+
+class Space(IntEnum):
+    """Which of the model's tensors an index counts."""
+
+    INPUT = 0
+    OUTPUT = 1
+
+
+class ResetMode(IntEnum):
+    """What RESET does."""
+
+    SYSTEM = 0
+    LEAVE_EMULATOR = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """A sign of life during long work, with the sequence number of its request."""
+
+    done: int
+    total: int
+
+    @classmethod
+    def decode(cls, body: bytes) -> "Progress":
+        """Read the body of a PROGRESS frame."""
+        with BodyReader(body, "PROGRESS") as read:
+            return cls(done=read.u32(), total=read.u32())
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorAnswer:
+    """The device refused a request: a status code and a number that belongs to it."""
+
+    request_type: int
+    status: int
+    detail: int
+
+    @classmethod
+    def decode(cls, body: bytes) -> "ErrorAnswer":
+        """Read the body of an error answer."""
+        with BodyReader(body, "the error answer") as read:
+            return cls(request_type=read.u8(), status=read.u16(), detail=read.u32())
+
+
+class Request(Generic[A]):
+    """One request: its type, its name, its body, and how its answer is read."""
+
+    TYPE: ClassVar[int]
+    NAME: ClassVar[str]
+    IS_LONG: ClassVar[bool] = False
+    """Whether the device may work for long before it answers, sending PROGRESS frames."""
+
+    def encode(self) -> bytes:
+        """Return the body of the request."""
+        return b""
+
+    def decode_answer(self, body: bytes) -> A:
+        """Read the body of the answer.
+
+        Raises:
+            DeviceError: the body is too short, too long or holds values that are not allowed.
+        """
+        raise NotImplementedError
+
+    @property
+    def answer_type(self) -> int:
+        """The frame type of the answer."""
+        return self.TYPE | ANSWER_BIT
+
+
+def _read_whole(read_answer: Callable[[BodyReader], A], body: bytes, name: str) -> A:
+    with BodyReader(body, f"the answer to {name}") as read:
+        return read_answer(read)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InfoRequest(Request[Info]):
+    """What the device is: protocol, firmware, model, memory."""
+
+    TYPE = 0x01
+    NAME = "INFO"
+
+    def decode_answer(self, body: bytes) -> Info:
+        """Read the answer; another protocol version is its own error."""
+        return _read_whole(Info.read, body, self.NAME)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpsRequest(Request[OpPage]):
+    """The registered ops, as many as fit in one answer."""
+
+    TYPE = 0x02
+    NAME = "OPS"
+
+    start: int = 0
+
+    def encode(self) -> bytes:
+        """Return the index of the first op wanted."""
+        return struct.pack("<H", self.start)
+
+    def decode_answer(self, body: bytes) -> OpPage:
+        """Read one page of ops."""
+        return _read_whole(OpPage.read, body, self.NAME)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfTestRequest(Request[SelfTest]):
+    """One status a boot step, and every op of the model the firmware can not run."""
+
+    TYPE = 0x03
+    NAME = "SELFTEST"
+
+    def decode_answer(self, body: bytes) -> SelfTest:
+        """Read the statuses, the fault record and the offenders."""
+        return _read_whole(SelfTest.read, body, self.NAME)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorsRequest(Request[TensorPage]):
+    """The model's inputs and outputs, as many as fit in one answer."""
+
+    TYPE = 0x04
+    NAME = "TENSORS"
+
+    start: int = 0
+
+    def encode(self) -> bytes:
+        """Return the index of the first tensor wanted."""
+        return struct.pack("<H", self.start)
+
+    def decode_answer(self, body: bytes) -> TensorPage:
+        """Read one page of tensors."""
+        return _read_whole(TensorPage.read, body, self.NAME)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteRequest(Request[Empty]):
+    """Put bytes into a tensor."""
+
+    TYPE = 0x10
+    NAME = "WRITE"
+    OVERHEAD_BYTES: ClassVar[int] = 6
+
+    space: Space
+    index: int
+    offset: int
+    data: bytes
+
+    def encode(self) -> bytes:
+        """Return where the bytes go, and the bytes."""
+        return struct.pack("<BBI", self.space, self.index, self.offset) + self.data
+
+    def decode_answer(self, body: bytes) -> Empty:
+        """Check that the answer is empty."""
+        return _read_whole(Empty.read, body, self.NAME)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InvokeRequest(Request[InvokeResult]):
+    """Run inferences on the inputs as they are."""
+
+    TYPE = 0x11
+    NAME = "INVOKE"
+    IS_LONG = True
+
+    count: int = 1
+
+    def encode(self) -> bytes:
+        """Return how many inferences to run."""
+        return struct.pack("<I", self.count)
+
+    def decode_answer(self, body: bytes) -> InvokeResult:
+        """Read the status and the ticks."""
+        return _read_whole(InvokeResult.read, body, self.NAME)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadRequest(Request[bytes]):
+    """Get bytes of a tensor."""
+
+    TYPE = 0x12
+    NAME = "READ"
+
+    space: Space
+    index: int
+    offset: int
+    length: int
+
+    def encode(self) -> bytes:
+        """Return which bytes are wanted."""
+        return struct.pack("<BBIH", self.space, self.index, self.offset, self.length)
+
+    def decode_answer(self, body: bytes) -> bytes:
+        """Return the bytes; there must be as many as were asked for."""
+        return _read_whole(lambda read: read.raw(self.length), body, self.NAME)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrcRequest(Request[int]):
+    """Get the CRC-32 of a tensor's bytes."""
+
+    TYPE = 0x13
+    NAME = "CRC"
+
+    space: Space
+    index: int
+
+    def encode(self) -> bytes:
+        """Return which tensor is meant."""
+        return struct.pack("<BB", self.space, self.index)
+
+    def decode_answer(self, body: bytes) -> int:
+        """Return the CRC."""
+        return _read_whole(BodyReader.u32, body, self.NAME)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoakRequest(Request[SoakResult]):
+    """Run many inferences on inputs made from a seed and compare the outputs of each with the first's."""
+
+    TYPE = 0x20
+    NAME = "SOAK"
+    IS_LONG = True
+
+    loops: int
+    seed: int
+
+    def encode(self) -> bytes:
+        """Return the number of loops and the seed."""
+        if self.seed == 0:
+            raise DeviceError("the seed of SOAK is 0, and xorshift32 stays at 0", hint="Use any other seed.")
+        return struct.pack("<II", self.loops, self.seed)
+
+    def decode_answer(self, body: bytes) -> SoakResult:
+        """Read the loops done, the CRC and the first difference."""
+        return _read_whole(SoakResult.read, body, self.NAME)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileRequest(Request[ProfilePage]):
+    """The ticks of each operator of one inference; the inference is run when asked from 0."""
+
+    TYPE = 0x21
+    NAME = "PROFILE"
+    IS_LONG = True
+
+    start: int = 0
+
+    def encode(self) -> bytes:
+        """Return the index of the first operator wanted."""
+        return struct.pack("<H", self.start)
+
+    def decode_answer(self, body: bytes) -> ProfilePage:
+        """Read one page of ticks."""
+        return _read_whole(ProfilePage.read, body, self.NAME)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResetRequest(Request[Empty]):
+    """Start the device again, or leave the emulator."""
+
+    TYPE = 0x7E
+    NAME = "RESET"
+
+    mode: ResetMode = ResetMode.SYSTEM
+
+    def encode(self) -> bytes:
+        """Return the mode."""
+        return struct.pack("<B", self.mode)
+
+    def decode_answer(self, body: bytes) -> Empty:
+        """Check that the answer is empty."""
+        return _read_whole(Empty.read, body, self.NAME)
+
+
+REQUEST_NAMES: dict[int, str] = {
+    r.TYPE: r.NAME
+    for r in (
+        InfoRequest,
+        OpsRequest,
+        SelfTestRequest,
+        TensorsRequest,
+        WriteRequest,
+        InvokeRequest,
+        ReadRequest,
+        CrcRequest,
+        SoakRequest,
+        ProfileRequest,
+        ResetRequest,
+    )
+}
+"""The name of each request by its frame type."""

@@ -1,0 +1,127 @@
+"""The op catalogue of a runtime: which ops it has, how each is registered, and what each kernel takes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tflm_forge.errors import UsageError
+from tflm_forge.model import OpUse
+from tflm_forge.registry import unknown_name
+
+OpKey = tuple[int, str]
+"""Builtin code and custom name (empty for a builtin op)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CatalogueOp:
+    """One op that a runtime can register.
+
+    Attributes:
+        builtin_code: number in the schema's BuiltinOperator; 32 (CUSTOM) for a custom op.
+        custom_name: the exact name of a custom op, else empty.
+        name: what a person calls it ("CONV_2D").
+        add_method: method of MicroMutableOpResolver that registers it ("AddConv2D").
+        registrations: registration function by tensor type ("INT8"); "" is the one for any type. Empty when
+            the Add method takes no argument.
+        sources: kernel sources, relative to the runtime's root.
+        max_version: the highest op version whose features the kernels implement.
+        version_source: where that number comes from.
+        types: activation tensor types the kernels take.
+    """
+
+    builtin_code: int
+    custom_name: str = ""
+    name: str
+    add_method: str
+    registrations: Mapping[str, str]
+    sources: tuple[str, ...]
+    max_version: int
+    version_source: str
+    types: tuple[str, ...]
+
+    @property
+    def key(self) -> OpKey:
+        """Builtin code and custom name."""
+        return self.builtin_code, self.custom_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Catalogue:
+    """All ops of one version of a runtime."""
+
+    runtime: str
+    version: str
+    ops: Mapping[OpKey, CatalogueOp]
+
+    def find(self, use: OpUse) -> CatalogueOp | None:
+        """Return the catalogue's row for an op of a model, or None."""
+        return self.ops.get((use.builtin_code, use.custom_name))
+
+
+def find_obstacles(
+    ops: Iterable[OpUse], catalogue: Catalogue, *, allow_versions: Mapping[str, int] | None = None
+) -> tuple[str, ...]:
+    """List every reason why a runtime can not run these ops; empty when it can.
+
+    Args:
+        ops: the op set of a model.
+        catalogue: the runtime's catalogue.
+        allow_versions: op name to a version that the user takes responsibility for.
+    """
+    allowed = allow_versions or {}
+    runtime = f"runtime {catalogue.runtime} {catalogue.version}"
+    reasons = []
+    for use in ops:
+        row = catalogue.find(use)
+        where = f"{use.name} (first used by layer {use.first_layer!r}"
+        if row is None:
+            kind = "custom op" if use.custom_name else "op"
+            reasons.append(f"{where}, {use.count}x): {runtime} has no such {kind}")
+            continue
+        limit = max(row.max_version, allowed.get(use.name, 0))
+        if use.version > limit:
+            reasons.append(
+                f"{where}) needs version {use.version}: {runtime} implements up to version {row.max_version}; "
+                f"--allow-version {use.name}={use.version} overrides when you know its features are not used"
+            )
+        reasons.extend(_type_obstacles(use, row, runtime))
+    return tuple(reasons)
+
+
+def _type_obstacles(use: OpUse, row: CatalogueOp, runtime: str) -> list[str]:
+    found = {inputs[0] for inputs, _ in use.types if inputs} | {outputs[0] for _, outputs in use.types if outputs}
+    refused = sorted(found - set(row.types)) if row.types else []
+    if not refused:
+        return []
+    return [
+        f"{use.name} (first used by layer {use.first_layer!r}) has {', '.join(refused)} tensors: "
+        f"{runtime} takes {', '.join(row.types)}"
+    ]
+
+
+def parse_allow_versions(options: Iterable[str]) -> dict[str, int]:
+    """Parse `--allow-version OP=N` options.
+
+    Raises:
+        UsageError: an option has another form.
+    """
+    result = {}
+    for option in options:
+        name, _, number = option.partition("=")
+        if not name or not number.isdigit():
+            raise UsageError(
+                f"--allow-version {option}: not of the form OP=N", hint="For example --allow-version CONV_2D=8."
+            )
+        result[name] = int(number)
+    return result
+
+
+def find_by_name(catalogue: Catalogue, name: str) -> CatalogueOp:
+    """Return the op with this name.
+
+    Raises:
+        UsageError: the catalogue has no such op; names the nearest.
+    """
+    by_name = {op.name: op for op in catalogue.ops.values()}
+    if name not in by_name:
+        raise unknown_name(f"op of runtime {catalogue.runtime}", name, by_name)
+    return by_name[name]

@@ -1,0 +1,109 @@
+"""The runtimes that generated firmware can be compiled with, one module each.
+
+A runtime module offers what `RuntimeModule` names. Its name is the word the user types.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, cast
+
+import tflm_forge.runtimes as package
+from tflm_forge.board import Core
+from tflm_forge.config import BuildSettings
+from tflm_forge.errors import ModelError
+from tflm_forge.model import OpUse
+from tflm_forge.ops.catalogue import Catalogue, find_obstacles
+from tflm_forge.registry import list_names, load_alternative
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registration:
+    """How one op of the op set is registered.
+
+    Attributes:
+        use: the op as the model uses it.
+        call: the call on the op resolver, without the receiver ("AddConv2D(tflite::Register_CONV_2D_INT8())").
+        includes: headers the call needs beyond micro_mutable_op_resolver.h.
+        max_version: the highest version of this op that the firmware accepts.
+    """
+
+    use: OpUse
+    call: str
+    includes: tuple[str, ...] = ()
+    max_version: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildPlan:
+    """What to compile, and how, for one op set on one core.
+
+    Attributes:
+        runtime: name of the runtime ("bundled").
+        version: its version or commit.
+        kernel_set: which kernels ("portable", "reference", "cmsis_nn").
+        registrations: one per op, in canonical order.
+        root: folder the sources are relative to.
+        sources: sources to compile, relative to root.
+        headers: headers to copy into the project beside the sources; empty when root is used in place.
+        include_dirs: include folders, relative to root.
+        defines: preprocessor definitions for runtime and application alike.
+        flags: further compiler flags for the runtime's sources.
+    """
+
+    runtime: str
+    version: str
+    kernel_set: str
+    registrations: tuple[Registration, ...]
+    root: Path
+    sources: tuple[str, ...]
+    headers: tuple[str, ...] = ()
+    include_dirs: tuple[str, ...]
+    defines: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+
+
+class RuntimeModule(Protocol):
+    """What a module of this package offers."""
+
+    def is_available(self) -> bool:
+        """Return whether its sources are on this machine."""
+
+    def catalogue(self) -> Catalogue:
+        """Return its op catalogue."""
+
+    def plan(self, ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> BuildPlan:
+        """Say what to compile for an op set that the catalogue has passed."""
+
+
+def load_runtime(name: str) -> RuntimeModule:
+    """Return the runtime with this name.
+
+    Raises:
+        UsageError: no such runtime.
+    """
+    return cast("RuntimeModule", load_alternative(package, name, kind="runtime"))
+
+
+def default_runtime() -> str:
+    """Return `tflm` when a tree of it is installed, else `bundled`."""
+    if "tflm" in list_names(package) and load_runtime("tflm").is_available():
+        return "tflm"
+    return "bundled"
+
+
+def plan_build(model_name: str, ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> BuildPlan:
+    """Check an op set against the runtime of the settings and plan its build.
+
+    Raises:
+        ModelError: the runtime can not run the model; gives all reasons at once.
+    """
+    runtime = load_runtime(settings.runtime)
+    reasons = find_obstacles(ops, runtime.catalogue(), allow_versions=settings.allow_versions)
+    if reasons:
+        raise ModelError(
+            f"{model_name}: {settings.runtime} can not run this model",
+            reasons=reasons,
+            hint="`forge ops` lists what each runtime has.",
+        )
+    return runtime.plan(ops, core, settings)

@@ -1,0 +1,91 @@
+"""The bundled runtime: forge's own small C++ runtime with TFLM's API, carried in the package."""
+
+import functools
+import tomllib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tflm_forge.board import Core
+from tflm_forge.config import BuildSettings
+from tflm_forge.model import OpUse
+from tflm_forge.ops.catalogue import Catalogue, CatalogueOp
+from tflm_forge.resources import bundled_dir
+from tflm_forge.runtimes import BuildPlan, Registration
+
+NAME = "bundled"
+
+
+def is_available() -> bool:
+    """Return True: the sources travel with forge."""
+    return True
+
+
+@functools.cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads((bundled_dir() / "ops.toml").read_text(encoding="utf-8"))
+
+
+def catalogue() -> Catalogue:
+    """Return the op catalogue, read from bundled/ops.toml."""
+    table = _table()
+    rows = [
+        CatalogueOp(
+            builtin_code=row["builtin_code"],
+            name=row["name"],
+            add_method=row["add_method"],
+            registrations=row["registrations"],
+            sources=tuple(row["sources"]),
+            max_version=row["max_version"],
+            version_source=row["version_source"],
+            types=tuple(row["types"]),
+        )
+        for row in table["op"]
+    ]
+    return Catalogue(runtime=NAME, version=table["version"], ops={row.key: row for row in rows})
+
+
+def plan(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> BuildPlan:
+    """Plan the build: the core and the kernels of the op set, nothing else.
+
+    An op whose every use has int8 activations is registered with its int8-only kernel.
+    """
+    known = catalogue()
+    table = _table()
+    registrations = []
+    sources = list(table["core"]["sources"])
+    for use in ops:
+        row = known.ops[use.builtin_code, use.custom_name]
+        registrations.append(
+            Registration(
+                use=use,
+                call=f"{row.add_method}(tflite::{_pick_function(use, row)}())",
+                max_version=max(row.max_version, settings.allow_versions.get(use.name, 0)),
+            )
+        )
+        sources.extend(row.sources)
+    root = bundled_dir()
+    release = settings.profile == "release"
+    return BuildPlan(
+        runtime=NAME,
+        version=known.version,
+        kernel_set="dsp" if core.has_dsp else "portable",
+        registrations=tuple(registrations),
+        root=root,
+        sources=tuple(dict.fromkeys(sources)),
+        headers=tuple(_relative(root.rglob("*.h"))),
+        include_dirs=(".",),
+        defines=("TF_LITE_STATIC_MEMORY", *(("NDEBUG", "TF_LITE_STRIP_ERROR_STRINGS") if release else ())),
+    )
+
+
+def _relative(paths: Iterable[Any]) -> list[str]:
+    return sorted(path.relative_to(bundled_dir()).as_posix() for path in paths)
+
+
+def _pick_function(use: OpUse, row: CatalogueOp) -> str:
+    """Return the registration for the one type that all uses have, else the one for any type."""
+    activations = {types for inputs, outputs in use.types for types in (inputs[:1] + outputs[:1])}
+    if len(activations) == 1:
+        (only,) = activations
+        return row.registrations.get(only, row.registrations[""])
+    return row.registrations[""]

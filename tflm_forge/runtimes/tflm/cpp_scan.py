@@ -1,0 +1,380 @@
+"""Reads what a C or C++ source defines, declares and uses, without a compiler.
+
+Good enough to say which source files one function needs: names at namespace scope, the bodies' identifiers and
+the includes, after conditional compilation. It knows no types and resolves no overloads; a name in doubt counts
+as used, so that a file too many may be found, never one too few.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+_COMMENT_OR_STRING = re.compile(
+    r'//[^\n]*|/\*.*?\*/|R"(?P<mark>[^()\s\\]{0,16})\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'',
+    re.DOTALL,
+)
+_CONTINUATION = re.compile(r"\\\r?\n")
+_DIRECTIVE = re.compile(r"\s*#\s*(\w+)\s*(.*)")
+_INCLUDE = re.compile(r'["<]([^">]+)[">]')
+_TOKEN = re.compile(r"[A-Za-z_]\w*|::|[{}()\[\];=<>,~:]")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_CONDITION_TOKEN = re.compile(r"defined|[A-Za-z_]\w*|\d+|&&|\|\||[!()]|==|!=|>=|<=|>|<")
+
+_KEYWORDS = frozenset(
+    "alignas auto bool break case char class const constexpr continue default delete do double else enum explicit "
+    "extern false float for friend goto if inline int long mutable namespace new noexcept nullptr operator override "
+    "private protected public return short signed sizeof static struct switch template this true typedef typename "
+    "union unsigned using virtual void volatile while reinterpret_cast static_cast const_cast".split()
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scan:
+    """What one file holds.
+
+    Attributes:
+        includes: the paths of its include directives, as written.
+        defined: names of functions and variables with external linkage that it defines; methods as "Class::name".
+        declared: names of functions and variables that it declares at namespace scope.
+        used: identifiers in bodies, initialisers, members and macros.
+    """
+
+    includes: frozenset[str]
+    defined: frozenset[str]
+    declared: frozenset[str]
+    used: frozenset[str]
+
+
+@dataclass(kw_only=True)
+class _Found:
+    includes: set[str] = field(default_factory=set)
+    defined: set[str] = field(default_factory=set)
+    declared: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=set)
+
+
+def scan_source(text: str, macros: Mapping[str, int | None], *, is_c: bool = False) -> Scan:
+    """Read one source or header.
+
+    Args:
+        text: the file's text.
+        macros: value of each macro that is known, None for one known to be undefined; a condition on any other
+            macro keeps all its branches.
+        is_c: a C file, where a constant at file scope has external linkage.
+    """
+    found = _Found()
+    code = _select_branches(_strip(text), macros, found)
+    _read_scope(list(_TOKEN.findall(code)), found, is_c=is_c)
+    return Scan(
+        includes=frozenset(found.includes),
+        defined=frozenset(found.defined),
+        declared=frozenset(found.declared),
+        used=frozenset(found.used - _KEYWORDS),
+    )
+
+
+def _strip(text: str) -> str:
+    """Remove comments and the text of literals; include paths stay."""
+    return _COMMENT_OR_STRING.sub(_blank, _CONTINUATION.sub(" ", text))
+
+
+def _blank(match: "re.Match[str]") -> str:
+    found = match.group(0)
+    if found.startswith(("//", "/*")):
+        return " " + "\n" * found.count("\n")
+    start = match.string.rfind("\n", 0, match.start()) + 1
+    if re.match(r"\s*#\s*include", match.string[start : match.start()]):
+        return found
+    return ' "" '
+
+
+@dataclass(kw_only=True)
+class _Branch:
+    """One open #if: whether this branch is kept, and whether an earlier one was surely taken."""
+
+    parent: bool
+    keep: bool
+    taken: bool
+
+
+def _select_branches(text: str, macros: Mapping[str, int | None], found: _Found) -> str:
+    """Return the lines that conditional compilation may keep; note includes and macro bodies."""
+    kept: list[str] = []
+    stack: list[_Branch] = []
+    for line in text.splitlines():
+        directive = _DIRECTIVE.match(line)
+        active = not stack or (stack[-1].parent and stack[-1].keep)
+        if directive is None:
+            if active:
+                kept.append(line)
+            continue
+        word, rest = directive.groups()
+        if word in ("if", "ifdef", "ifndef"):
+            verdict = _decide(word, rest, macros)
+            stack.append(_Branch(parent=active, keep=verdict is not False, taken=verdict is True))
+        elif word == "elif" and stack:
+            verdict = False if stack[-1].taken else _decide("if", rest, macros)
+            stack[-1].keep = verdict is not False
+            stack[-1].taken = stack[-1].taken or verdict is True
+        elif word == "else" and stack:
+            stack[-1].keep = not stack[-1].taken
+        elif word == "endif" and stack:
+            stack.pop()
+        elif active and word == "include":
+            path = _INCLUDE.search(rest)
+            if path:
+                found.includes.add(path.group(1))
+        elif active and word == "define":
+            found.used.update(_NAME.findall(rest)[1:])
+    return "\n".join(kept)
+
+
+def _decide(word: str, condition: str, macros: Mapping[str, int | None]) -> bool | None:
+    """Return whether a condition holds; None when it depends on a macro that is not known."""
+    if word in ("ifdef", "ifndef"):
+        names = _NAME.findall(condition)
+        if not names or names[0] not in macros:
+            return None
+        return (macros[names[0]] is not None) == (word == "ifdef")
+    return _Condition(_CONDITION_TOKEN.findall(condition), macros).value()
+
+
+class _Condition:
+    """A three-valued evaluator for preprocessor conditions: true, false, not known."""
+
+    def __init__(self, tokens: list[str], macros: Mapping[str, int | None]) -> None:
+        self._tokens = tokens
+        self._macros = macros
+        self._at = 0
+
+    def value(self) -> bool | None:
+        number = self._either()
+        return None if number is None or self._at != len(self._tokens) else bool(number)
+
+    def _next(self) -> str:
+        token = self._tokens[self._at] if self._at < len(self._tokens) else ""
+        self._at += 1
+        return token
+
+    def _peek(self) -> str:
+        return self._tokens[self._at] if self._at < len(self._tokens) else ""
+
+    def _either(self) -> int | None:
+        left = self._both()
+        while self._peek() == "||":
+            self._next()
+            right = self._both()
+            left = 1 if left or right else (None if left is None or right is None else 0)
+        return left
+
+    def _both(self) -> int | None:
+        left = self._compare()
+        while self._peek() == "&&":
+            self._next()
+            right = self._compare()
+            left = 0 if left == 0 or right == 0 else (None if left is None or right is None else 1)
+        return left
+
+    def _compare(self) -> int | None:
+        left = self._single()
+        if self._peek() in ("==", "!=", ">", "<", ">=", "<="):
+            sign = self._next()
+            right = self._single()
+            if left is None or right is None:
+                return None
+            outcomes = {
+                "==": left == right, "!=": left != right, ">": left > right,
+                "<": left < right, ">=": left >= right, "<=": left <= right,
+            }  # fmt: skip
+            return int(outcomes[sign])
+        return left
+
+    def _single(self) -> int | None:
+        token = self._next()
+        if token == "!":
+            inner = self._single()
+            return None if inner is None else int(not inner)
+        if token == "(":
+            inner = self._either()
+            self._next()
+            return inner
+        if token == "defined":
+            name = self._next()
+            if name == "(":
+                name = self._next()
+                self._next()
+            return int(self._macros[name] is not None) if name in self._macros else None
+        if token.isdigit():
+            return int(token)
+        if token in self._macros:
+            return self._macros[token] or 0
+        return None
+
+
+def _read_scope(tokens: list[str], found: _Found, *, is_c: bool) -> None:
+    """Walk namespace scope: declarations end with ';', definitions with a body."""
+    position = 0
+    hidden = [False]
+    statement: list[str] = []
+    while position < len(tokens):
+        token = tokens[position]
+        position += 1
+        if token == ";":
+            _note_statement(statement, found, hidden=hidden[-1], is_c=is_c)
+            statement = []
+        elif token == "}":
+            if len(hidden) > 1:
+                hidden.pop()
+            statement = []
+        elif token != "{":
+            statement.append(token)
+        elif _opens_namespace(statement):
+            names = [t for t in statement if t not in ("namespace", "inline", "::", "extern")]
+            hidden.append(hidden[-1] or (not names and "namespace" in statement))
+            statement = []
+        else:
+            end = _matching_brace(tokens, position)
+            body = tokens[position : end - 1]
+            _note_definition(statement, body, found, hidden=hidden[-1], is_c=is_c)
+            position = end
+            statement = [] if _is_function(statement) else [*statement, "{}"]
+
+
+def _opens_namespace(statement: list[str]) -> bool:
+    return "namespace" in statement or statement == ["extern"]
+
+
+def _matching_brace(tokens: list[str], position: int) -> int:
+    """Return the index after the brace that closes the one before `position`."""
+    depth = 1
+    while position < len(tokens) and depth:
+        depth += {"{": 1, "}": -1}.get(tokens[position], 0)
+        position += 1
+    return position
+
+
+def _is_class(statement: list[str]) -> bool:
+    words = [t for t in _without_template(statement) if t not in ("typedef", "static", "const", "extern")]
+    return bool(words) and words[0] in ("class", "struct", "union", "enum") and "(" not in words and "=" not in words
+
+
+def _is_function(statement: list[str]) -> bool:
+    """A function definition's head: a parameter list, and no '=' before it."""
+    head = _without_template(statement)
+    if "(" not in head or _is_class(statement):
+        return False
+    return "=" not in head[: head.index("(")] or "operator" in head[: head.index("(")]
+
+
+def _without_template(statement: list[str]) -> list[str]:
+    """Drop leading `template <...>`."""
+    tokens = statement
+    while tokens[:1] == ["template"]:
+        depth = 0
+        for index, token in enumerate(tokens[1:], start=1):
+            depth += {"<": 1, ">": -1}.get(token, 0)
+            if depth == 0:
+                tokens = tokens[index + 1 :]
+                break
+        else:
+            return []
+    return tokens
+
+
+def _note_definition(statement: list[str], body: list[str], found: _Found, *, hidden: bool, is_c: bool) -> None:
+    if _is_class(statement):
+        found.used.update(_class_uses(statement, body))
+        return
+    found.used.update(t for t in body if _NAME.fullmatch(t))
+    if not _is_function(statement):
+        return
+    internal = hidden or bool({"static", "inline", "constexpr", "template"} & set(statement)) or "__STATIC" in "".join(
+        t for t in statement if t.startswith("__STATIC")
+    )
+    name = _function_name(statement)
+    found.used.update(t for t in statement if _NAME.fullmatch(t) and t != name.rpartition("::")[2])
+    if name and not internal:
+        found.defined.add(name)
+    elif name and "inline" in statement:
+        found.declared.add(name)
+
+
+def _class_uses(statement: list[str], body: list[str]) -> Iterator[str]:
+    """Names used by a class: its bases, its members' types and its inline bodies, not its methods' declarations."""
+    yield from (t for t in statement[2:] if _NAME.fullmatch(t))
+    position = 0
+    part: list[str] = []
+    while position < len(body):
+        token = body[position]
+        position += 1
+        if token == ";":
+            if "(" not in part:
+                yield from (t for t in part if _NAME.fullmatch(t))
+            part = []
+        elif token == "{":
+            end = _matching_brace(body, position)
+            yield from (t for t in body[position : end - 1] if _NAME.fullmatch(t))
+            position = end
+            part = []
+        else:
+            part.append(token)
+
+
+def _note_statement(statement: list[str], found: _Found, *, hidden: bool, is_c: bool) -> None:
+    words = _without_template(statement)
+    if not words or words[0] in ("using", "typedef", "friend") or _is_class(words):
+        return
+    if "=" in words or "{}" in words:
+        _note_variable(words, found, hidden=hidden, is_c=is_c)
+        return
+    if "(" in words:
+        name = _function_name(words)
+        if name:
+            found.declared.add(name.rpartition("::")[2])
+        return
+    names = [t for t in words if _NAME.fullmatch(t) and t not in _KEYWORDS]
+    if names:
+        target = _variable_name(words)
+        if "extern" in words:
+            found.declared.add(target)
+        elif not hidden and "static" not in words and len(names) > 1:
+            found.defined.add(target)
+        found.used.update(names[:-1])
+
+
+def _note_variable(words: list[str], found: _Found, *, hidden: bool, is_c: bool) -> None:
+    stop = min((words.index(mark) for mark in ("=", "{}") if mark in words), default=len(words))
+    head = words[:stop]
+    found.used.update(t for t in words if _NAME.fullmatch(t) and t not in _KEYWORDS)
+    constant = {"const", "constexpr"} & set(head)
+    if hidden or "static" in head or (constant and not is_c and "extern" not in head):
+        return
+    name = _variable_name(head)
+    if name:
+        found.defined.add(name)
+
+
+def _variable_name(words: list[str]) -> str:
+    """The declared name: the last identifier before an array bound."""
+    head = words[: words.index("[")] if "[" in words else words
+    names = [t for t in head if _NAME.fullmatch(t) and t not in _KEYWORDS]
+    return names[-1] if names else ""
+
+
+def _function_name(statement: list[str]) -> str:
+    """The name before the parameter list, with its class when it has one; empty when there is none."""
+    words = _without_template(statement)
+    for index, token in enumerate(words):
+        if token != "(" or index == 0:
+            continue
+        name = words[index - 1]
+        if name.startswith("__attribute") or not _NAME.fullmatch(name) or name in _KEYWORDS:
+            continue
+        before = words[index - 2 : index - 1]
+        if before == ["~"]:
+            return f"{name}::~{name}"
+        if before == ["::"] and index >= 3 and _NAME.fullmatch(words[index - 3]):
+            owner = words[index - 3]
+            return name if owner[0].islower() else f"{owner}::{name}"
+        return name
+    return ""
