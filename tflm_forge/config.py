@@ -20,7 +20,6 @@ class BuildSettings:
     """How firmware is built.
 
     Attributes:
-        board: name of a board, or path of a board file.
         runtime: name of a runtime.
         profile: `release` strips error strings and checks and uses link-time optimization; `debug` keeps them.
         optimize: the compiler's -O level.
@@ -28,7 +27,6 @@ class BuildSettings:
         allow_versions: op name to the version that the user allows over the catalogue's.
     """
 
-    board: str
     runtime: str
     profile: Profile = "release"
     optimize: Optimize = "s"

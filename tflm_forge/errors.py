@@ -11,7 +11,7 @@
 Anything else that is raised is a bug in forge and keeps its traceback.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 
@@ -52,9 +52,20 @@ class ToolError(ForgeError):
 
 
 class FitError(ForgeError):
-    """The firmware is larger than the board's flash or RAM."""
+    """The firmware is larger than the board's flash or RAM; `bytes_over` says by how much, per region name."""
 
     exit_code = 5
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        reasons: Sequence[str] = (),
+        bytes_over: Mapping[str, int] | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, reasons=reasons)
+        self.bytes_over = dict(bytes_over or {})
 
 
 class DeviceError(ForgeError):

@@ -73,6 +73,11 @@ def generate_project(
     )
 
 
+def fingerprint_project(model: Model, board: Board, plan: BuildPlan, settings: BuildSettings) -> str:
+    """Return a digest of everything that decides the arena's size: all of the project but the arena itself."""
+    return _build_id(_render_files(model, board, plan, settings, Arena(bytes=0, how=""))).hex()
+
+
 def _render_files(
     model: Model, board: Board, plan: BuildPlan, settings: BuildSettings, arena: Arena
 ) -> dict[str, bytes]:
@@ -110,8 +115,7 @@ def _application_templates(board: Board) -> dict[str, str]:
     folder = data_dir("templates") / "firmware"
     names = {p.name for p in folder.iterdir() if p.is_file()} - {"linker.ld.j2", "forge_config.h.j2"}
     sources = {name.removesuffix(".j2"): f"firmware/{name}" for name in names}
-    drivers = [p.name for p in (folder / "boards").iterdir() if p.name.removesuffix(".j2") == f"{board.driver}.cc"]
-    sources["board.cc"] = f"firmware/boards/{drivers[0]}"
+    sources["board.cc"] = f"firmware/boards/{board.driver}.cc"
     return sources
 
 

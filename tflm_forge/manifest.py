@@ -8,7 +8,7 @@ from ruamel.yaml import YAML
 from tflm_forge import __version__
 from tflm_forge.board import Board
 from tflm_forge.model import Model
-from tflm_forge.ops.hash import op_hash
+from tflm_forge.ops.hash import format_op_hash, op_hash
 from tflm_forge.runtimes import BuildPlan
 
 
@@ -30,7 +30,7 @@ def render_manifest(model: Model, board: Board, plan: BuildPlan, *, arena_bytes:
             "model": {"file": model.name, "sha256": model.sha256, "bytes": len(model.data)},
             "board": board.name,
             "runtime": {"name": plan.runtime, "version": plan.version, "kernels": plan.kernel_set},
-            "op_hash": f"0x{op_hash(uses):08X}",
+            "op_hash": format_op_hash(op_hash(uses)),
             "arena": {"bytes": arena_bytes, "how": arena_how},
             "ops": [
                 {

@@ -94,7 +94,8 @@ def run(
     output = _keep(args, raw, log)
     if check and process.returncode != 0:
         raise ToolError(
-            f"{Path(args[0]).name} failed with status {process.returncode}", hint=_tail_hint(args, output, log)
+            f"{Path(args[0]).name} failed with status {process.returncode}",
+            hint=_tail_hint(args, output, log),
         )
     return Completed(argv=args, returncode=process.returncode, output=output)
 
@@ -107,9 +108,23 @@ def start(
     env: Mapping[str, str] | None = None,
     stdout: int | IO[bytes] | None = subprocess.DEVNULL,
     stderr: int | IO[bytes] | None = subprocess.DEVNULL,
+    pass_fds: Sequence[int] = (),
+    dies_with_forge: bool = False,
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """Start a program in a process group of its own; on leaving, nothing of the group is left running."""
+    """Start a program in a process group of its own; on leaving, nothing of the group is left running.
+
+    Args:
+        argv: the program and its arguments; the program is looked up on PATH.
+        cwd: the folder it runs in.
+        env: variables added to the environment.
+        stdout: where its output goes.
+        stderr: where its error output goes.
+        pass_fds: file descriptors it inherits, by the same numbers.
+        dies_with_forge: the kernel ends it when forge itself is killed (on systems with setpriv).
+    """
     args = [str(find_tool(str(argv[0]))), *(str(a) for a in argv[1:])]
+    if dies_with_forge and has_tool("setpriv"):
+        args = [str(find_tool("setpriv")), "--pdeathsig", "KILL", "--", *args]
     process = subprocess.Popen(
         args,
         cwd=cwd,
@@ -118,6 +133,7 @@ def start(
         stdout=stdout,
         stderr=stderr,
         start_new_session=True,
+        pass_fds=pass_fds,
     )
     try:
         yield process

@@ -26,3 +26,8 @@ def bundled_dir() -> Path:
 def cache_dir() -> Path:
     """Return the folder for what can be made again; FORGE_CACHE_DIR overrides the system's choice."""
     return Path(os.environ.get("FORGE_CACHE_DIR") or platformdirs.user_cache_dir("tflm-forge"))
+
+
+def home_dir() -> Path:
+    """Return the folder for what was installed on purpose; FORGE_HOME overrides the system's choice."""
+    return Path(os.environ.get("FORGE_HOME") or platformdirs.user_data_dir("tflm-forge", appauthor=False))

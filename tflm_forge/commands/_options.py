@@ -1,12 +1,17 @@
 """Options that several commands share, and how they are laid over forge.toml."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tflm_forge.config import BuildSettings, Config, Optimize, Profile, load_config
 from tflm_forge.errors import UsageError
+
+if TYPE_CHECKING:
+    from tflm_forge.board import Board
+    from tflm_forge.model import Model
 
 ModelArgument = Annotated[
     Path | None, typer.Argument(metavar="MODEL", help="The .tflite file; default: [build] model of forge.toml.")
@@ -38,60 +43,60 @@ AllowVersionOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
-def load_folder_config() -> Config:
-    """Return the configuration of the folder the command runs in."""
-    return load_config(Path.cwd())
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What a command that builds was asked for: forge.toml with the command's options over it."""
+
+    config: Config
+    model: "Model"
+    model_path: Path
+    board: "Board"
+    settings: BuildSettings
+    folder: Path
 
 
-def pick_model(model: Path | None, config: Config) -> Path:
-    """Return the model's path from the argument or forge.toml.
-
-    Raises:
-        UsageError: neither names one.
-    """
-    chosen = model or config.build.model
-    if chosen is None:
-        raise UsageError("no model given", hint="Name a .tflite file, or write one into forge.toml with `forge init`.")
-    return chosen
-
-
-def pick_board(board: str | None, config: Config) -> str:
-    """Return the board's name from the option or forge.toml.
-
-    Raises:
-        UsageError: neither names one.
-    """
-    chosen = board or config.build.board
-    if chosen is None:
-        raise UsageError("no board given", hint="Add --board NAME; `forge boards` lists them.")
-    return chosen
-
-
-def pick_output(output: Path | None, config: Config, model: Path, board: str) -> Path:
-    """Return the project's folder: the option, forge.toml, or build/<model>-<board>."""
-    return output or config.build.output or Path("build") / f"{model.stem}-{Path(board).stem}"
-
-
-def pick_settings(
-    config: Config,
+def collect_job(
     *,
-    board: str,
+    model: Path | None,
+    board: str | None,
+    output: Path | None,
     runtime: str | None,
     profile: Profile | None,
     optimize: Optimize | None,
     arena: int | None,
     allow_version: list[str] | None,
-) -> BuildSettings:
-    """Lay a command's options over forge.toml."""
+) -> Job:
+    """Lay a command's options over forge.toml of the current folder, and read the model and the board.
+
+    Raises:
+        UsageError: no model or no board is named, or forge.toml or an option is wrong.
+        ModelError: the model can not be read.
+    """
+    from tflm_forge.board import load_board
+    from tflm_forge.model import load_model
     from tflm_forge.ops.catalogue import parse_allow_versions
     from tflm_forge.runtimes import default_runtime
 
+    config = load_config(Path.cwd())
     table = config.build
-    return BuildSettings(
-        board=board,
-        runtime=runtime or table.runtime or default_runtime(),
-        profile=profile or table.profile or "release",
-        optimize=optimize or table.optimize or "s",
-        arena_bytes=arena if arena is not None else table.arena_bytes,
-        allow_versions=parse_allow_versions([*table.allow_version, *(allow_version or [])]),
+    path = model or table.model
+    if path is None:
+        raise UsageError("no model given", hint="Name a .tflite file, or write one into forge.toml with `forge init`.")
+    board_name = board or table.board
+    if board_name is None:
+        raise UsageError("no board given", hint="Add --board NAME; `forge boards` lists them.")
+    target = load_board(board_name)
+    return Job(
+        config=config,
+        model=load_model(path),
+        model_path=path,
+        board=target,
+        settings=BuildSettings(
+            runtime=runtime or table.runtime or default_runtime(),
+            profile=profile or table.profile or "release",
+            optimize=optimize or table.optimize or "s",
+            arena_bytes=arena if arena is not None else table.arena_bytes,
+            allow_versions=parse_allow_versions([*table.allow_version, *(allow_version or [])]),
+        ),
+        folder=output or table.output or Path("build") / f"{path.stem}-{target.name}",
     )

@@ -103,7 +103,8 @@ class Info:
             read.rest()
             older = "older" if protocol < PROTOCOL_VERSION else "newer"
             raise DeviceError(
-                f"the device speaks version {protocol} of the link protocol, and this forge speaks {PROTOCOL_VERSION}",
+                f"the device speaks version {protocol} of the link protocol, "
+                f"and this forge speaks {PROTOCOL_VERSION}",
                 hint=f"The firmware is {older} than forge: build and flash it again with this forge.",
             )
         info = cls(
@@ -177,7 +178,7 @@ class OpPage:
 
 @dataclass(frozen=True, kw_only=True)
 class Offender:
-    """An op of the model that this firmware can not run; `supported_version` is 0 when it is not registered."""
+    """An op of the model this firmware can not run; `supported_version` is 0 when it is not registered."""
 
     builtin_code: int
     custom_name: str
@@ -203,7 +204,8 @@ class FaultRecord:
         """The fault in one line."""
         return (
             f"{status_of(self.kind).words}: PC 0x{self.pc:08X}, LR 0x{self.lr:08X}, SP 0x{self.sp:08X}, "
-            f"CFSR 0x{self.cfsr:08X}, HFSR 0x{self.hfsr:08X}, BFAR 0x{self.bfar:08X}, MMFAR 0x{self.mmfar:08X}"
+            f"CFSR 0x{self.cfsr:08X}, HFSR 0x{self.hfsr:08X}, "
+            f"BFAR 0x{self.bfar:08X}, MMFAR 0x{self.mmfar:08X}"
         )
 
     @classmethod
@@ -326,7 +328,7 @@ class InvokeResult:
 
 @dataclass(frozen=True, kw_only=True)
 class SoakResult:
-    """How the soak went: the answer to SOAK; `first_difference` is the loop whose outputs differed, or None."""
+    """The answer to SOAK; `first_difference` is the loop whose outputs differed, or None."""
 
     status: Status
     loops_done: int

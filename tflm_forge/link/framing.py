@@ -1,7 +1,7 @@
 """Frames on the wire: encoding, and an incremental decoder that tells frames, text and noise apart.
 
-A frame is `0x00 COBS(type, sequence, body, crc32) 0x00`. Whatever stands between two zeros and is not a frame is
-text the device printed, or noise.
+A frame is `0x00 COBS(type, sequence, body, crc32) 0x00`. Whatever stands between two zeros and is not a
+frame is text the device printed, or noise.
 """
 
 import zlib
@@ -78,9 +78,9 @@ class FrameDecoder:
 
     Args:
         max_body_bytes: the longest body that is accepted; anything longer between two zeros is noise.
-        lowest_type: the lowest frame type the other side sends. A device's frames all have `ANSWER_BIT` set, which
-            tells text from the beginning of a frame at its second byte: so a line of text is returned when its line
-            end arrives, not only at the next zero.
+        lowest_type: the lowest frame type the other side sends. A device's frames all have `ANSWER_BIT` set,
+            which tells text from the beginning of a frame at its second byte: so a line of text is returned
+            when its line end arrives, not only at the next zero.
     """
 
     def __init__(self, *, max_body_bytes: int = MAX_BODY_BYTES, lowest_type: int = ANSWER_BIT) -> None:

@@ -41,7 +41,8 @@ class BodyReader:
         data = self._body[self._at : self._at + count]
         if len(data) != count:
             raise DeviceError(
-                f"{self._message} is too short: {len(self._body)} bytes, and byte {self._at + count} is needed",
+                f"{self._message} is too short: {len(self._body)} bytes, "
+                f"and at least {self._at + count} are needed",
                 hint=_HINT,
             )
         self._at += count

@@ -53,19 +53,21 @@ def _configure_command(folder: Path, build_dir: Path) -> Sequence[str | Path]:
 
 
 def _fit_error(project: Project, output: str) -> FitError | None:
-    over = {region: int(count) for region, count in _OVERFLOW.findall(output)}
+    """Read the linker's overflow messages: the linker script's regions have the board file's names."""
+    over = {name: int(count) for name, count in _OVERFLOW.findall(output)}
     if not over:
         return None
     board = project.board
-    reasons = []
-    for region in (board.flash, board.ram):
-        count = over.get(region.name) or over.get(region.name.upper()) or over.get(region.kind.upper())
-        if count:
-            reasons.append(f"{region.name}: {count} bytes over its {region.length_bytes} bytes ({_largest(project, region.kind)})")
     return FitError(
         f"{project.model.name} does not fit {board.name}",
-        reasons=reasons or [f"{region}: {count} bytes over" for region, count in over.items()],
+        reasons=[
+            f"{region.name}: {over[region.name]} bytes over its {region.length_bytes} bytes "
+            f"({_largest(project, region.kind)})"
+            for region in (board.flash, board.ram)
+            if region.name in over
+        ],
         hint="Choose a board with more memory (`forge boards`) or a smaller model.",
+        bytes_over=over,
     )
 
 

@@ -28,6 +28,9 @@ _KEYWORDS = frozenset(
 )
 
 
+_INTERNAL = frozenset(("static", "inline", "constexpr", "template"))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scan:
     """What one file holds.
@@ -53,18 +56,17 @@ class _Found:
     used: set[str] = field(default_factory=set)
 
 
-def scan_source(text: str, macros: Mapping[str, int | None], *, is_c: bool = False) -> Scan:
+def scan_source(text: str, macros: Mapping[str, int | None]) -> Scan:
     """Read one source or header.
 
     Args:
         text: the file's text.
         macros: value of each macro that is known, None for one known to be undefined; a condition on any other
             macro keeps all its branches.
-        is_c: a C file, where a constant at file scope has external linkage.
     """
     found = _Found()
     code = _select_branches(_strip(text), macros, found)
-    _read_scope(list(_TOKEN.findall(code)), found, is_c=is_c)
+    _read_scope(list(_TOKEN.findall(code)), found)
     return Scan(
         includes=frozenset(found.includes),
         defined=frozenset(found.defined),
@@ -211,7 +213,7 @@ class _Condition:
         return None
 
 
-def _read_scope(tokens: list[str], found: _Found, *, is_c: bool) -> None:
+def _read_scope(tokens: list[str], found: _Found) -> None:
     """Walk namespace scope: declarations end with ';', definitions with a body."""
     position = 0
     hidden = [False]
@@ -220,7 +222,7 @@ def _read_scope(tokens: list[str], found: _Found, *, is_c: bool) -> None:
         token = tokens[position]
         position += 1
         if token == ";":
-            _note_statement(statement, found, hidden=hidden[-1], is_c=is_c)
+            _note_statement(statement, found, hidden=hidden[-1])
             statement = []
         elif token == "}":
             if len(hidden) > 1:
@@ -235,7 +237,7 @@ def _read_scope(tokens: list[str], found: _Found, *, is_c: bool) -> None:
         else:
             end = _matching_brace(tokens, position)
             body = tokens[position : end - 1]
-            _note_definition(statement, body, found, hidden=hidden[-1], is_c=is_c)
+            _note_definition(statement, body, found, hidden=hidden[-1])
             position = end
             statement = [] if _is_function(statement) else [*statement, "{}"]
 
@@ -281,16 +283,14 @@ def _without_template(statement: list[str]) -> list[str]:
     return tokens
 
 
-def _note_definition(statement: list[str], body: list[str], found: _Found, *, hidden: bool, is_c: bool) -> None:
+def _note_definition(statement: list[str], body: list[str], found: _Found, *, hidden: bool) -> None:
     if _is_class(statement):
         found.used.update(_class_uses(statement, body))
         return
     found.used.update(t for t in body if _NAME.fullmatch(t))
     if not _is_function(statement):
         return
-    internal = hidden or bool({"static", "inline", "constexpr", "template"} & set(statement)) or "__STATIC" in "".join(
-        t for t in statement if t.startswith("__STATIC")
-    )
+    internal = hidden or any(t in _INTERNAL or t.startswith("__STATIC") for t in statement)
     name = _function_name(statement)
     found.used.update(t for t in statement if _NAME.fullmatch(t) and t != name.rpartition("::")[2])
     if name and not internal:
@@ -320,12 +320,12 @@ def _class_uses(statement: list[str], body: list[str]) -> Iterator[str]:
             part.append(token)
 
 
-def _note_statement(statement: list[str], found: _Found, *, hidden: bool, is_c: bool) -> None:
+def _note_statement(statement: list[str], found: _Found, *, hidden: bool) -> None:
     words = _without_template(statement)
     if not words or words[0] in ("using", "typedef", "friend") or _is_class(words):
         return
     if "=" in words or "{}" in words:
-        _note_variable(words, found, hidden=hidden, is_c=is_c)
+        _note_variable(words, found, hidden=hidden)
         return
     if "(" in words:
         name = _function_name(words)
@@ -342,12 +342,11 @@ def _note_statement(statement: list[str], found: _Found, *, hidden: bool, is_c: 
         found.used.update(names[:-1])
 
 
-def _note_variable(words: list[str], found: _Found, *, hidden: bool, is_c: bool) -> None:
+def _note_variable(words: list[str], found: _Found, *, hidden: bool) -> None:
     stop = min((words.index(mark) for mark in ("=", "{}") if mark in words), default=len(words))
     head = words[:stop]
     found.used.update(t for t in words if _NAME.fullmatch(t) and t not in _KEYWORDS)
-    constant = {"const", "constexpr"} & set(head)
-    if hidden or "static" in head or (constant and not is_c and "extern" not in head):
+    if hidden or "static" in head or "constexpr" in head:
         return
     name = _variable_name(head)
     if name:

@@ -104,7 +104,7 @@ def list_sources(tree: Tree, kernel_set: str) -> tuple[str, ...]:
     found += tree.glob("tflite-micro", "signal/micro/kernels/*")
     found += tree.glob("tflite-micro", "signal/src/**/*")
     if kernel_set == "cmsis_nn":
-        found += [f for f in tree.glob("CMSIS-NN", "Source/**/*") if not f.endswith(("_f16.c", "_f32.c", "_flt.c"))]
+        found += [f for f in tree.glob("cmsis_nn", "Source/**/*") if not f.endswith(("_f16.c", "_f32.c", "_flt.c"))]
     return tuple(sorted({f for f in found if _is_built(f)}))
 
 
@@ -180,7 +180,7 @@ class _Resolver:
                 )
             else:
                 text = self._tree.read(file)
-                self._scans[file] = scan_source(text, self._macros, is_c=file.endswith(".c"))
+                self._scans[file] = scan_source(text, self._macros)
         return self._scans[file]
 
     def _headers(self, file: str) -> frozenset[str]:
@@ -199,7 +199,7 @@ class _Resolver:
 
     @functools.cache  # noqa: B019 -- a resolver lives for one reading of a tree
     def _find_header(self, path: str) -> str | None:
-        for candidate in (f"tflite-micro/{path}", f"CMSIS-NN/Include/{path}", f"kissfft/{path}"):
+        for candidate in (f"tflite-micro/{path}", f"cmsis_nn/Include/{path}", f"kissfft/{path}"):
             if self._tree.has(candidate):
                 return candidate
         return None

@@ -1,0 +1,38 @@
+// The serial link: answers requests for ever. Frames and requests: docs/link.md.
+//
+// Inputs: the memory planner reuses the memory of inputs during an inference. The host writes every
+// input before each INVOKE that is to give numbers; INVOKE with a count above 1 measures time only,
+// on what the run before left.
+//
+// SOAK fills all inputs before every loop from the same seed, so that the host can make the same
+// data:
+//   state = seed, or 1 when the seed is 0
+//   next(): state ^= state << 13; state ^= state >> 17; state ^= state << 5; value = state (all in
+//   uint32) for each input tensor in order:
+//     FLOAT32: each element = (float)(int32_t)next() * 2^-31, the conversion rounding to nearest
+//     even BOOL:    each byte = next() & 1 else:    each byte = next() & 0xFF
+// The CRC of a loop runs over the bytes of all output tensors, in order.
+#pragma once
+
+#include <cstdint>
+
+#include "board.h"
+
+namespace forge {
+
+// Reads requests and answers them.
+[[noreturn]] void ServeLink();
+
+// Answers the request that a fault cut off, if there is one; ServeLink may go on afterwards.
+void AnswerFault(const FaultRecord& fault);
+
+// Long work: PROGRESS frames go out at least once a second, between operators too, so that silence
+// means trouble.
+void StartProgress(uint32_t total);
+void ReportProgress(uint32_t done);
+void KeepAlive();
+
+// Ticks that PROGRESS frames have cost so far, so that they are not counted as inference.
+uint64_t ReportingTicks();
+
+}  // namespace forge

@@ -1,0 +1,324 @@
+#include "model_walk.h"
+
+#include <cstring>
+
+#include "crc32.h"
+
+namespace forge {
+namespace {
+
+constexpr uint32_t kAlignment = 16;
+constexpr uint32_t kSchemaVersion = 3;
+constexpr uint32_t kIdentifierEnd = 8;
+constexpr int32_t kCustomCode = 32;
+constexpr uint32_t kMaxNameBytes = 255;  // one byte holds the length in the canonical op set
+
+// Each step of Next() visits all operators: together they bound the time that a lying file can
+// take.
+constexpr uint32_t kMaxOperators = 4096;
+constexpr uint32_t kMaxOps = 256;
+
+// A table that no other shares is paid for by its own bytes, so an honest file needs less than its
+// size.
+constexpr uint32_t kWorkPerByte = 4;
+
+// What is checked of one field: kind and argument. Position in a list is the field's number in
+// TFLite's schema.
+enum Kind : uint8_t {
+  kInline = 0x00,      // a value in the table itself; argument: its bytes
+  kIgnored = kInline,  // not read by any runtime for microcontrollers
+  kVector = 0x10,      // of scalars; argument: bytes of one
+  kIndices = 0x20,     // vector of int32 tensor indices; argument 1: -1 is allowed
+  kString = 0x30,      // zero-terminated
+  kTable = 0x40,       // argument: kind of the table
+  kTables = 0x50,      // vector of tables; argument: kind of the tables
+  kOpcode = 0x60,      // index of an operator code
+  kBuffer = 0x70,      // index of a buffer
+  kRequired = 0x80,  // with any of these: the runtimes read it without looking whether it is there
+};
+
+enum TableKind : uint8_t {
+  kOperatorCode,
+  kBufferTable,
+  kTensor,
+  kQuantization,
+  kOperator,
+  kOptions,
+  kSubgraph,
+  kMetadata,
+};
+
+constexpr uint8_t kOperatorCodeFields[] = {kInline | 1, kString, kInline | 4, kInline | 4};
+constexpr uint8_t kBufferFields[] = {kVector | 1};
+constexpr uint8_t kTensorFields[] = {
+    kVector | 4, kIgnored, kBuffer,    kString, kTable | kQuantization,
+    kIgnored,    kIgnored, kVector | 4};
+constexpr uint8_t kQuantizationFields[] = {kVector | 4, kVector | 4, kVector | 4, kVector | 8};
+constexpr uint8_t kOperatorFields[] = {kOpcode,
+                                       kRequired | kIndices | 1,
+                                       kRequired | kIndices,
+                                       kIgnored,
+                                       kTable | kOptions,
+                                       kVector | 1,
+                                       kIgnored,
+                                       kVector | 1,
+                                       kIndices | 1};
+constexpr uint8_t kSubgraphFields[] = {kRequired | kTables | kTensor, kRequired | kIndices,
+                                       kRequired | kIndices, kTables | kOperator};
+constexpr uint8_t kMetadataFields[] = {kRequired | kString, kBuffer};
+
+struct TableSpec {
+  const uint8_t* fields;
+  uint32_t count;
+};
+
+template <uint32_t N>
+constexpr TableSpec SpecOf(const uint8_t (&fields)[N]) {
+  return TableSpec{fields, N};
+}
+
+// In the order of TableKind.
+constexpr TableSpec kTableSpecs[] = {
+    SpecOf(kOperatorCodeFields), SpecOf(kBufferFields),   SpecOf(kTensorFields),
+    SpecOf(kQuantizationFields), SpecOf(kOperatorFields), TableSpec{nullptr, 0},
+    SpecOf(kSubgraphFields),     SpecOf(kMetadataFields),
+};
+
+// Fields of the model's own table, by their numbers in the schema.
+constexpr uint32_t kModelVersion = 0;
+constexpr uint32_t kModelOperatorCodes = 1;
+constexpr uint32_t kModelSubgraphs = 2;
+constexpr uint32_t kModelBuffers = 4;
+constexpr uint32_t kModelMetadata = 6;
+constexpr uint32_t kSubgraphOperators = 3;
+constexpr uint32_t kOperatorOpcode = 0;
+constexpr uint32_t kCodeDeprecated = 0;
+constexpr uint32_t kCodeCustom = 1;
+constexpr uint32_t kCodeVersion = 2;
+constexpr uint32_t kCodeBuiltin = 3;
+
+}  // namespace
+
+int CompareOps(const OpUse& left, const OpUse& right) {
+  if (left.builtin_code != right.builtin_code) {
+    return left.builtin_code < right.builtin_code ? -1 : 1;
+  }
+  // A shorter name that starts a longer one comes first: its zero is the smaller byte.
+  return std::strcmp(left.custom_name, right.custom_name);
+}
+
+Status ModelWalk::Open(const uint8_t* data, uint32_t size) {
+  data_ = data;
+  size_ = size;
+  budget_ = size * kWorkPerByte;
+  operators_ = 0;
+  op_count_ = 0;
+  op_hash_ = 0;
+  if (reinterpret_cast<uintptr_t>(data) % kAlignment != 0) return Status::kModelMisaligned;
+  if (size < kIdentifierEnd || size > INT32_MAX / kWorkPerByte) return Status::kModelTruncated;
+  if (std::memcmp(data + 4, "TFL3", 4) != 0) return Status::kModelIdentifier;
+  const uint32_t root = Read32(0);
+  if (!CheckInline(root)) return Status::kModelTruncated;
+  if (!CheckField(root, kModelVersion, kInline | 4)) return Status::kModelTruncated;
+  const uint32_t version = Field(root, kModelVersion);
+  if (version == 0 || Read32(version) != kSchemaVersion) return Status::kModelSchema;
+  return CheckModel(root) && HashOps() ? Status::kOk : Status::kModelTruncated;
+}
+
+// Operator codes and buffers come before what refers to them by index.
+bool ModelWalk::CheckModel(uint32_t root) {
+  if (!CheckField(root, kModelOperatorCodes, kRequired | kTables | kOperatorCode)) return false;
+  opcodes_ = Target(Field(root, kModelOperatorCodes));
+  if (!CheckField(root, kModelBuffers, kRequired | kTables | kBufferTable)) return false;
+  buffers_ = Target(Field(root, kModelBuffers));
+  if (!CheckField(root, kModelSubgraphs, kRequired | kTables | kSubgraph)) return false;
+  subgraphs_ = Target(Field(root, kModelSubgraphs));
+  return Count(subgraphs_) > 0 && CheckField(root, kModelMetadata, kTables | kMetadata);
+}
+
+bool ModelWalk::CheckTable(uint32_t table, uint32_t kind) {
+  if (!CheckInline(table)) return false;
+  const TableSpec& spec = kTableSpecs[kind];
+  for (uint32_t field = 0; field < spec.count; ++field) {
+    if (!CheckField(table, field, spec.fields[field])) return false;
+  }
+  return true;
+}
+
+// Checks the table's own bytes and its vtable: that they are there, and that no field starts
+// outside the table.
+bool ModelWalk::CheckInline(uint32_t table) {
+  if (table % 4 != 0 || table > size_ - 4) return false;
+  const uint32_t vtable = table - Read32(table);
+  if (vtable % 2 != 0 || vtable > size_ - 4) return false;
+  const uint32_t vtable_bytes = Read16(vtable);
+  const uint32_t table_bytes = Read16(vtable + 2);
+  if (vtable_bytes < 4 || vtable_bytes % 2 != 0 || vtable_bytes > size_ - vtable) return false;
+  if (table_bytes < 4 || table_bytes > size_ - table) return false;
+  return Charge(vtable_bytes + table_bytes);
+}
+
+// Checks one field of a table that passed CheckInline.
+bool ModelWalk::CheckField(uint32_t table, uint32_t field, uint32_t spec) {
+  const uint32_t kind = spec & 0x70;
+  const uint32_t argument = spec & 0x0F;
+  const uint32_t position = Field(table, field);
+  uint32_t value = 0;
+  if (position != 0) {
+    const uint32_t bytes = kind == kInline ? argument : 4;
+    const uint32_t table_bytes = Read16(table - Read32(table) + 2);
+    if (position - table + bytes > table_bytes) return false;
+    if (kind == kInline) return true;
+    if (position % 4 != 0) return false;
+    value = Read32(position);
+  }
+  if (kind == kOpcode) return value < Count(opcodes_);
+  if (kind == kBuffer) return value < Count(buffers_);
+  if (position == 0) return (spec & kRequired) == 0;
+  if (value == 0 || value > size_ - position) return false;
+  const uint32_t target = position + value;
+  switch (kind) {
+    case kVector:
+      return CheckVector(target, argument);
+    case kIndices:
+      return CheckIndices(target, argument == 0 ? 0 : -1);
+    case kString:
+      return CheckString(target);
+    case kTable:
+      return CheckTable(target, argument);
+    default:
+      return CheckTables(target, argument);
+  }
+}
+
+bool ModelWalk::CheckTables(uint32_t vector, uint32_t kind) {
+  if (!CheckVector(vector, 4)) return false;
+  const uint32_t count = Count(vector);
+  if (kind == kTensor) tensors_ = count;
+  if (kind == kOperator) operators_ += count;
+  if (operators_ > kMaxOperators) return false;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t position = vector + 4 + 4 * i;
+    const uint32_t offset = Read32(position);
+    if (offset == 0 || offset > size_ - position) return false;
+    if (!Charge(4) || !CheckTable(position + offset, kind)) return false;
+  }
+  return true;
+}
+
+bool ModelWalk::CheckIndices(uint32_t vector, int32_t lowest) {
+  if (!CheckVector(vector, 4)) return false;
+  const uint32_t count = Count(vector);
+  for (uint32_t i = 0; i < count; ++i) {
+    const int32_t index = static_cast<int32_t>(Read32(vector + 4 + 4 * i));
+    if (index < lowest || index >= static_cast<int32_t>(tensors_) || !Charge(4)) return false;
+  }
+  return true;
+}
+
+bool ModelWalk::CheckVector(uint32_t vector, uint32_t element_bytes) const {
+  if (vector % 4 != 0 || vector > size_ - 4) return false;
+  return Count(vector) <= (size_ - vector - 4) / element_bytes;
+}
+
+// The zero behind the text is there, and none within: TFLM reads names as C strings.
+bool ModelWalk::CheckString(uint32_t string) {
+  if (!CheckVector(string, 1)) return false;
+  const uint32_t length = Count(string);
+  if (length >= size_ - string - 4 || data_[string + 4 + length] != 0 || !Charge(length))
+    return false;
+  return std::strlen(reinterpret_cast<const char*>(data_ + string + 4)) == length;
+}
+
+// Vectors that share their tables would let a small file cost quadratic time, so every byte visited
+// is paid for.
+bool ModelWalk::Charge(uint32_t work) {
+  if (work > budget_) return false;
+  budget_ -= work;
+  return true;
+}
+
+bool ModelWalk::HashOps() {
+  for (OpUse op; Next(&op);) {
+    const uint8_t length = static_cast<uint8_t>(op.custom_name_length);
+    if (++op_count_ > kMaxOps || length != op.custom_name_length) return false;
+    const uint32_t numbers[2] = {static_cast<uint32_t>(op.builtin_code), op.version};
+    op_hash_ = Crc32(op_hash_, numbers, sizeof(numbers));
+    op_hash_ = Crc32(op_hash_, &length, 1);
+    op_hash_ = Crc32(op_hash_, op.custom_name, length);
+  }
+  return true;
+}
+
+bool ModelWalk::Next(OpUse* op) const {
+  OpUse next;
+  bool found = false;
+  for (uint32_t i = 0; i < Count(subgraphs_); ++i) {
+    const uint32_t operators = Field(Element(subgraphs_, i), kSubgraphOperators);
+    if (operators == 0) continue;
+    const uint32_t vector = Target(operators);
+    for (uint32_t k = 0; k < Count(vector); ++k) {
+      const OpUse use = OpOf(Element(vector, k));
+      if (CompareOps(use, *op) <= 0) continue;
+      const int order = found ? CompareOps(use, next) : -1;
+      if (order < 0 || (order == 0 && use.version > next.version)) next = use;
+      found = true;
+    }
+  }
+  if (found) *op = next;
+  return found;
+}
+
+OpUse ModelWalk::OpOf(uint32_t operator_table) const {
+  const uint32_t index = Field(operator_table, kOperatorOpcode);
+  const uint32_t code = Element(opcodes_, index == 0 ? 0 : Read32(index));
+  const uint32_t deprecated = Field(code, kCodeDeprecated);
+  const uint32_t builtin = Field(code, kCodeBuiltin);
+  const uint32_t version = Field(code, kCodeVersion);
+  const uint32_t custom = Field(code, kCodeCustom);
+  OpUse use;
+  // Files from before builtin_code hold the code in the older byte, newer ones in both: the larger
+  // is meant.
+  const int32_t old_code = deprecated == 0 ? 0 : static_cast<int8_t>(data_[deprecated]);
+  const int32_t new_code = builtin == 0 ? 0 : static_cast<int32_t>(Read32(builtin));
+  use.builtin_code = old_code > new_code ? old_code : new_code;
+  use.version = version == 0 ? 1 : Read32(version);
+  if (use.builtin_code == kCustomCode && custom != 0) {
+    const uint32_t name = Target(custom);
+    use.custom_name = reinterpret_cast<const char*>(data_ + name + 4);
+    use.custom_name_length = Count(name);
+  }
+  return use;
+}
+
+// Model and processor are both little-endian; memcpy because a vtable is aligned to two bytes only.
+uint32_t ModelWalk::Read16(uint32_t position) const {
+  uint16_t value;
+  std::memcpy(&value, data_ + position, sizeof(value));
+  return value;
+}
+
+uint32_t ModelWalk::Read32(uint32_t position) const {
+  uint32_t value;
+  std::memcpy(&value, data_ + position, sizeof(value));
+  return value;
+}
+
+// Position of a field's value, 0 when the table does not hold it.
+uint32_t ModelWalk::Field(uint32_t table, uint32_t field) const {
+  const uint32_t vtable = table - Read32(table);
+  const uint32_t entry = 4 + 2 * field;
+  if (entry >= Read16(vtable)) return 0;
+  const uint32_t offset = Read16(vtable + entry);
+  return offset == 0 ? 0 : table + offset;
+}
+
+uint32_t ModelWalk::Target(uint32_t position) const { return position + Read32(position); }
+
+uint32_t ModelWalk::Count(uint32_t vector) const { return Read32(vector); }
+
+uint32_t ModelWalk::Element(uint32_t vector, uint32_t index) const {
+  return Target(vector + 4 + 4 * index);
+}
+
+}  // namespace forge

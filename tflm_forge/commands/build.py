@@ -1,0 +1,88 @@
+"""`forge build`: a model in, firmware out."""
+
+from typing import TYPE_CHECKING
+
+from tflm_forge.commands._options import (
+    AllowVersionOption,
+    ArenaOption,
+    BoardOption,
+    JsonOption,
+    ModelArgument,
+    OptimizeOption,
+    OutputOption,
+    ProfileOption,
+    RuntimeOption,
+    collect_job,
+)
+
+if TYPE_CHECKING:
+    from tflm_forge.build import Build
+    from tflm_forge.size import SizeReport
+
+
+def run(
+    model: ModelArgument = None,
+    board: BoardOption = None,
+    output: OutputOption = None,
+    runtime: RuntimeOption = None,
+    profile: ProfileOption = None,
+    optimize: OptimizeOption = None,
+    arena: ArenaOption = None,
+    allow_version: AllowVersionOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Build firmware of a model for a board: firmware.elf, .bin, .hex and ops.manifest.yaml.
+
+    Example: forge build model.tflite --board stm32f4
+    """
+    from tflm_forge.build import build_firmware
+    from tflm_forge.console import show_json, show_note, show_table
+    from tflm_forge.elf import read_elf
+    from tflm_forge.size import measure_size
+
+    job = collect_job(
+        model=model,
+        board=board,
+        output=output,
+        runtime=runtime,
+        profile=profile,
+        optimize=optimize,
+        arena=arena,
+        allow_version=allow_version,
+    )
+    built = build_firmware(job.folder, job.model, job.board, job.settings, show_note)
+    size = measure_size(read_elf(built.firmware.elf))
+    if as_json:
+        show_json(_as_json(built, size))
+    else:
+        show_table(f"Built {job.model.name} for {job.board.name}", ("", ""), _as_rows(built, size))
+
+
+def _as_json(built: "Build", size: "SizeReport") -> dict[str, object]:
+    project = built.project
+    return {
+        "tflm_forge_build": 1,
+        "elf": built.firmware.elf.as_posix(),
+        "board": project.board.name,
+        "runtime": {"name": project.plan.runtime, "version": project.plan.version},
+        "ops": [registration.use.name for registration in project.plan.registrations],
+        "arena": {"bytes": project.arena.bytes, "how": project.arena.how},
+        "build_id": project.build_id.hex(),
+        "flash_bytes": size.flash_bytes,
+        "model_bytes": size.model_bytes,
+        "ram_bytes": size.ram_bytes,
+    }
+
+
+def _as_rows(built: "Build", size: "SizeReport") -> list[tuple[str, object]]:
+    project = built.project
+    plan, flash, ram = project.plan, project.board.flash, project.board.ram
+    return [
+        ("firmware", built.firmware.elf),
+        ("runtime", f"{plan.runtime} {plan.version}, {plan.kernel_set} kernels"),
+        ("ops", ", ".join(registration.use.name for registration in plan.registrations)),
+        ("flash", f"{size.flash_bytes:,} of {flash.length_bytes:,} bytes, {size.model_bytes:,} of them the model"),
+        ("RAM", f"{size.ram_bytes:,} of {ram.length_bytes:,} bytes"),
+        ("arena", f"{project.arena.bytes:,} bytes, {project.arena.how}"),
+        ("manifest", project.folder / "ops.manifest.yaml"),
+    ]

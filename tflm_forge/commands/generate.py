@@ -1,0 +1,53 @@
+"""`forge generate`: renders the project and builds nothing."""
+
+from tflm_forge.commands._options import (
+    AllowVersionOption,
+    ArenaOption,
+    BoardOption,
+    ModelArgument,
+    OptimizeOption,
+    OutputOption,
+    ProfileOption,
+    RuntimeOption,
+    collect_job,
+)
+
+
+def run(
+    model: ModelArgument = None,
+    board: BoardOption = None,
+    output: OutputOption = None,
+    runtime: RuntimeOption = None,
+    profile: ProfileOption = None,
+    optimize: OptimizeOption = None,
+    arena: ArenaOption = None,
+    allow_version: AllowVersionOption = None,
+) -> None:
+    """Write the firmware project of a model: C++, linker script, CMakeLists.txt, manifest.
+
+    Example: forge generate model.tflite --board stm32f4 -o firmware
+    """
+    from tflm_forge.arena import estimate_arena
+    from tflm_forge.console import show_text, show_warning
+    from tflm_forge.generate import Arena, generate_project
+    from tflm_forge.model import op_set
+    from tflm_forge.runtimes import plan_build
+
+    job = collect_job(
+        model=model,
+        board=board,
+        output=output,
+        runtime=runtime,
+        profile=profile,
+        optimize=optimize,
+        arena=arena,
+        allow_version=allow_version,
+    )
+    plan = plan_build(job.model.name, op_set(job.model), job.board.core, job.settings)
+    if job.settings.arena_bytes is None:
+        size = Arena(bytes=estimate_arena(job.model), how="estimated")
+        show_warning(f"the arena of {size.bytes} bytes is estimated; `forge build` measures it")
+    else:
+        size = Arena(bytes=job.settings.arena_bytes, how="given with --arena")
+    project = generate_project(job.folder, job.model, job.board, plan, job.settings, size)
+    show_text(f"{project.folder}: {len(plan.registrations)} ops, runtime {plan.runtime} {plan.version}")

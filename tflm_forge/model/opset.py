@@ -1,0 +1,66 @@
+"""The op set of a model: the distinct ops that its operators use."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tflm_forge.model.records import Model, Operator, Tensor
+from tflm_forge.model.schema import op_name
+
+LEFT_OUT = "-"
+"""Stands for the type of an optional input that an operator leaves out."""
+
+OpTypes = tuple[tuple[str, ...], tuple[str, ...]]
+"""Types of an operator's inputs and of its outputs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpUse:
+    """One op of the op set, and how the model uses it.
+
+    Attributes:
+        builtin_code: number in BuiltinOperator, 32 for a custom op.
+        custom_name: exact name of a custom op, else empty.
+        name: what a person calls it.
+        version: the highest version that an operator uses.
+        count: how many operators use it, over all subgraphs.
+        first_layer: label of the first operator that uses it.
+        types: the distinct combinations of input and output types, in order of appearance.
+    """
+
+    builtin_code: int
+    custom_name: str
+    name: str
+    version: int
+    count: int
+    first_layer: str
+    types: tuple[OpTypes, ...]
+
+
+def op_set(model: Model) -> tuple[OpUse, ...]:
+    """Return the ops that operators of any subgraph use, in canonical order: by builtin code, then by custom name."""
+    uses: dict[tuple[int, bytes], list[tuple[Operator, OpTypes]]] = {}
+    for subgraph in model.subgraphs:
+        for operator in subgraph.operators:
+            key = (operator.builtin_code, operator.custom_name.encode())
+            uses.setdefault(key, []).append((operator, _operator_types(operator, subgraph.tensors)))
+    return tuple(_gather(uses[key]) for key in sorted(uses))
+
+
+def _gather(uses: Sequence[tuple[Operator, OpTypes]]) -> OpUse:
+    first = uses[0][0]
+    return OpUse(
+        builtin_code=first.builtin_code,
+        custom_name=first.custom_name,
+        name=op_name(first.builtin_code, first.custom_name),
+        version=max(operator.version for operator, _ in uses),
+        count=len(uses),
+        first_layer=first.label,
+        types=tuple(dict.fromkeys(types for _, types in uses)),
+    )
+
+
+def _operator_types(operator: Operator, tensors: Sequence[Tensor]) -> OpTypes:
+    return (
+        tuple(LEFT_OUT if i < 0 else tensors[i].type for i in operator.inputs),
+        tuple(tensors[i].type for i in operator.outputs),
+    )

@@ -1,0 +1,92 @@
+"""Prints the numbers of the README: times of the commands, and flash and instructions of the bundled runtime.
+
+    make bench
+
+Every figure is measured when the command runs. Model files that are not beside the project are left out, and
+the row says so.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MODELS = ROOT.parent / "shared" / "models"
+DIGITS = ROOT / "examples" / "digits" / "digits.tflite"
+SINE = ROOT / "examples" / "sine" / "sine.tflite"
+KWS = MODELS / "kws_ref_model.tflite"
+LARGE = MODELS / "person_detect.tflite"
+FORGE = [sys.executable, "-m", "tflm_forge"]
+BOARD = "stm32f4"
+
+
+def run_forge(*args: str | Path, cache: Path) -> tuple[float, str]:
+    """Run forge and return its wall time in seconds and its stdout."""
+    environment = {**os.environ, "FORGE_CACHE_DIR": str(cache)}
+    began = time.perf_counter()
+    done = subprocess.run(
+        [*FORGE, *map(str, args)], env=environment, capture_output=True, text=True, check=False, timeout=600
+    )
+    took = time.perf_counter() - began
+    if done.returncode != 0:
+        sys.exit(f"forge {' '.join(map(str, args))} failed:\n{done.stderr}")
+    return took, done.stdout
+
+
+def median_time(*args: str | Path, cache: Path, runs: int = 5) -> float:
+    """Return the median wall time in seconds."""
+    return statistics.median(run_forge(*args, cache=cache)[0] for _ in range(runs))
+
+
+def show(what: str, value: str, target: str) -> None:
+    """Print one row."""
+    print(f"| {what} | {value} | {target} |", flush=True)
+
+
+def bench_commands(work: Path) -> None:
+    """Time the commands of a first day with forge."""
+    cache = work / "cache"
+    show("`forge --help`", f"{median_time('--help', cache=cache):.2f} s", "0.25 s")
+    if LARGE.is_file():
+        show("`forge inspect`, model of 300 KB", f"{median_time('inspect', LARGE, cache=cache):.2f} s", "0.4 s")
+    else:
+        show("`forge inspect`, model of 300 KB", f"left out, no {LARGE.name}", "0.4 s")
+    build = ("build", DIGITS, "--board", BOARD, "--runtime", "bundled", "-o", work / "digits")
+    show("first build of digits, empty cache", f"{run_forge(*build, cache=cache)[0]:.1f} s", "15 s")
+    show("the same again, unchanged", f"{median_time(*build, cache=cache, runs=3):.2f} s", "1 s")
+    other = ("build", SINE, "--board", BOARD, "--runtime", "bundled", "-o", work / "sine")
+    show("another model on the same core", f"{run_forge(*other, cache=cache)[0]:.1f} s", "4 s")
+    test = ("flash-and-test", DIGITS, "--board", BOARD, "--runtime", "bundled", "-o", work / "digits")
+    show("`forge flash-and-test` to verdict in QEMU", f"{median_time(*test, cache=cache, runs=3):.1f} s", "5 s")
+
+
+def bench_kws(work: Path) -> None:
+    """Measure flash and instructions of MLPerf Tiny keyword spotting on the bundled runtime."""
+    if not KWS.is_file():
+        show("keyword spotting, bundled", f"left out, no {KWS.name}", "")
+        return
+    cache, folder = work / "cache", work / "kws"
+    common = (KWS, "--board", "mps2-an386", "--runtime", "bundled", "-o", folder)
+    run_forge("build", *common, cache=cache)
+    size = json.loads(run_forge("size", folder, "--json", cache=cache)[1])
+    show("keyword spotting, bundled: flash without the model", f"{size['without_model_bytes']:,} B", "24,576 B")
+    report = json.loads(run_forge("flash-and-test", *common, "--json", cache=cache)[1])
+    instructions = report["latency"]["instructions"]
+    show("keyword spotting, bundled: instructions an inference", f"{instructions:,}", "30,000,000")
+
+
+def main() -> None:
+    """Print the table."""
+    print("| what | measured | to reach |\n|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        bench_commands(Path(folder))
+        bench_kws(Path(folder))
+
+
+if __name__ == "__main__":
+    main()
