@@ -4,12 +4,14 @@
     x = maker.tensor("x", [1, 4], "INT8", scale=0.5, zero_point=-1)
     w = maker.tensor("w", [2, 4], "INT8", scale=0.1, data=np.ones((2, 4), np.int8))
     y = maker.tensor("y", [1, 2], "INT8", scale=0.5)
-    maker.operator("FULLY_CONNECTED", [x, w, -1], [y], options=("FullyConnectedOptions", {"keep_num_dims": True}), version=4)
+    options = "FullyConnectedOptions", {"keep_num_dims": True}
+    maker.operator("FULLY_CONNECTED", [x, w, -1], [y], options=options, version=4)
     maker.subgraph(inputs=[x], outputs=[y])
     data = maker.finish()
 
-Tensors and operators belong to the subgraph that the next `subgraph()` call closes. Options are named as in the schema; an
-enum is given by name ("SAME") or number. Whatever is wrong is written as it stands: tests need damaged models.
+Tensors and operators belong to the subgraph that the next `subgraph()` call closes. Options are named as in
+the schema; an enum is given by name ("SAME") or number. What is wrong is written as it stands: tests need bad
+models.
 """
 
 import importlib
@@ -209,7 +211,7 @@ class ModelMaker:
             op: name or number of its BuiltinOperator ("CONV_2D", "CUSTOM", 300).
             inputs: tensor indices, -1 for one left out.
             outputs: tensor indices.
-            options: name of the options' table and its fields ("Conv2DOptions", {"padding": "SAME", "stride_w": 1}).
+            options: name of the options' table and its fields ("Conv2DOptions", {"padding": "SAME"}).
             version: its op version.
             custom_name: name of a custom op.
             custom_options: bytes of a custom op's options.

@@ -12,10 +12,12 @@ from tflm_forge.board import Board
 from tflm_forge.config import BuildSettings
 from tflm_forge.errors import FitError, UsageError
 from tflm_forge.generate import Arena, Project, fingerprint_project, generate_project
+from tflm_forge.link.answers import RegisteredOp
 from tflm_forge.model import Model, op_set
 from tflm_forge.proc import has_tool
 from tflm_forge.runtimes import BuildPlan, plan_build
 from tflm_forge.toolchains import Firmware, cmake
+from tflm_forge.verify.selfcheck import ExpectedFirmware
 
 LOCK_TIMEOUT_S = 900.0
 _LOCK_NAME = ".forge.lock"
@@ -24,10 +26,27 @@ _QEMU = "qemu-system-arm"
 
 @dataclass(frozen=True, kw_only=True)
 class Build:
-    """A finished build: the project, its files, and whether the arena was known from an earlier build."""
+    """A finished build: the project and its files."""
 
     project: Project
     firmware: Firmware
+
+    @property
+    def expected(self) -> ExpectedFirmware:
+        """What a device that runs this very build says of itself."""
+        project = self.project
+        return ExpectedFirmware(
+            build_id=project.build_id,
+            board=project.board.name,
+            runtime=project.plan.runtime,
+            ops=tuple(
+                RegisteredOp(
+                    builtin_code=r.use.builtin_code, max_version=r.max_version, custom_name=r.use.custom_name
+                )
+                for r in project.plan.registrations
+            ),
+            arena_bytes=project.arena.bytes,
+        )
 
 
 Report = Callable[[str], None]

@@ -7,7 +7,7 @@ import typer
 
 import tflm_forge.commands as package
 from tflm_forge import __version__
-from tflm_forge.errors import ForgeError
+from tflm_forge.errors import ForgeError, UsageError
 from tflm_forge.registry import list_names, load_alternative
 
 INTERRUPTED_EXIT_CODE = 130
@@ -64,15 +64,10 @@ def main() -> None:
 
         show_error(error)
         sys.exit(error.exit_code)
-    except typer.Abort:
-        sys.exit(_say_interrupted())
-    except KeyboardInterrupt:
-        sys.exit(_say_interrupted())
-    except typer.Exit as stop:
-        sys.exit(stop.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        sys.stderr.write("interrupted\n")
+        sys.exit(INTERRUPTED_EXIT_CODE)
+    except typer.TyperException as error:
+        error.show()
+        sys.exit(UsageError.exit_code)
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _say_interrupted() -> int:
-    sys.stderr.write("interrupted\n")
-    return INTERRUPTED_EXIT_CODE

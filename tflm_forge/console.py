@@ -12,7 +12,10 @@ from rich.table import Table
 
 from tflm_forge.errors import ForgeError
 
-_out = Console(highlight=False, soft_wrap=True)
+_FILE_COLUMNS = 200
+"""Width of tables where stdout is no terminal: a file or a pipe has no edge to fold at."""
+
+_out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else _FILE_COLUMNS)
 _err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
@@ -26,7 +29,9 @@ def show_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2, sort_keys=False) + "\n")
 
 
-def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[int] = ()) -> None:
+def show_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[int] = ()
+) -> None:
     """Print a table of results.
 
     Args:
@@ -35,7 +40,8 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[objec
         rows: one sequence of cells per row; cells are shown with str().
         right: indices of the columns that are aligned to the right (numbers).
     """
-    table = Table(title=escape(title), title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    _out.print(title, markup=False, style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(columns))
     for i, column in enumerate(columns):
         table.add_column(column, justify="right" if i in right else "left", overflow="fold")
     for row in rows:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeAlias
 
 from tflm_forge.errors import ToolError
 
@@ -26,6 +26,10 @@ _INSTALL_HINTS: dict[str, str] = {
     "gdb-multiarch": "sudo apt-get install gdb-multiarch",
     "git": "sudo apt-get install git",
 }
+
+
+Process: TypeAlias = "subprocess.Popen[bytes]"
+"""A program that was started and may still run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +114,7 @@ def start(
     stderr: int | IO[bytes] | None = subprocess.DEVNULL,
     pass_fds: Sequence[int] = (),
     dies_with_forge: bool = False,
-) -> Iterator["subprocess.Popen[bytes]"]:
+) -> Iterator[Process]:
     """Start a program in a process group of its own; on leaving, nothing of the group is left running.
 
     Args:
@@ -144,7 +148,14 @@ def start(
                 pipe.close()
 
 
-def stop(process: "subprocess.Popen[bytes]") -> None:
+def wait(process: Process, *, timeout_s: float) -> int | None:
+    """Wait until a program ends by itself and return its exit status; None: it is still running."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        return process.wait(timeout=timeout_s)
+    return None
+
+
+def stop(process: Process) -> None:
     """End a program and all of its process group: asked first, then killed."""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         if process.poll() is not None:
@@ -154,7 +165,7 @@ def stop(process: "subprocess.Popen[bytes]") -> None:
             process.wait(timeout=_STOP_TIMEOUT_S)
 
 
-def _signal_group(process: "subprocess.Popen[bytes]", sign: signal.Signals) -> None:
+def _signal_group(process: Process, sign: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
         if sys.platform == "win32":
             process.terminate()

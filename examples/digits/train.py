@@ -4,12 +4,14 @@
 # ///
 """Train the digits example and write `digits.tflite` and `digits_test.npz` beside this script.
 
-Needs TensorFlow, Keras, scikit-learn and NumPy in the versions listed above (forge itself needs none of the first three):
+Needs TensorFlow, Keras, scikit-learn and NumPy in the versions listed above (forge itself never needs the first
+three):
 
     uv run train.py        # or: pip install the four packages in a fresh venv, then python train.py
 
-The 1,797 images are split once, with a fixed seed and by class, into 1,437 to train on and 360 held back. The held-back
-images take no part in training or in calibration, and the script reads them only to print the accuracy and to save 100 of them.
+The 1,797 images are split once, with a fixed seed and by class, into 1,437 to train on and 360 held back. The
+held-back images take no part in training or in calibration: they give the accuracy that is printed, and the first
+100 of them are saved.
 """
 
 import os
@@ -35,7 +37,7 @@ CALIBRATION_SAMPLES = 300
 
 
 def load_split() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return training images, held-back images, training labels, held-back labels; images are [n, 8, 8, 1] in 0..1."""
+    """Return training images, held-back images, and the labels of each; images are [n, 8, 8, 1] in 0..1."""
     digits = load_digits()
     images = (digits.images / 16.0).astype(np.float32)[..., np.newaxis]
     return train_test_split(
@@ -44,7 +46,7 @@ def load_split() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def build_network(batch: int | None = None) -> keras.Model:
-    """Return the network: a convolution, two depthwise-separable blocks with a pool after each, and a classifier.
+    """Return the network: a convolution, two depthwise-separable blocks each with a pool, and a classifier.
 
     The layers' names become the tensors' names in the .tflite, so they are what reports call the layers.
     """
@@ -79,8 +81,8 @@ def train(images: np.ndarray, labels: np.ndarray) -> keras.Model:
 def convert(network: keras.Model, calibration: np.ndarray) -> bytes:
     """Return the network as a full-integer .tflite with int8 input and output and a batch size of 1.
 
-    A fixed batch makes the shape of RESHAPE a constant; with a free one the converter computes it at run time with
-    SHAPE, STRIDED_SLICE and PACK.
+    A fixed batch makes the shape of RESHAPE a constant; with a free one the converter computes it at run time
+    with SHAPE, STRIDED_SLICE and PACK.
     """
     fixed = build_network(batch=1)
     fixed.set_weights(network.get_weights())
@@ -90,7 +92,8 @@ def convert(network: keras.Model, calibration: np.ndarray) -> bytes:
     converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
     converter.inference_input_type = tf.int8
     converter.inference_output_type = tf.int8
-    # One scale for all of a dense layer's weights: many TFLM versions miscompute FULLY_CONNECTED with one per channel.
+    # One scale for all weights of a dense layer: with a scale per channel, many TFLM versions compute
+    # FULLY_CONNECTED wrongly.
     converter._experimental_disable_per_channel_quantization_for_dense_layers = True
     return converter.convert()
 

@@ -15,7 +15,8 @@ void UartWrite(const uint8_t* data, size_t size);
 // Returns the next received byte, or -1 when there is none.
 int UartRead();
 
-// Counts up from BoardInit, and never wraps. In the emulator a tick is a fixed number of instructions.
+// Counts up from BoardInit, and never wraps. In the emulator a tick is a fixed number of
+// instructions.
 uint64_t BoardTicks();
 uint32_t BoardTicksPerSecond();
 
@@ -42,13 +43,15 @@ uint32_t StackSize();
 uint32_t StackHighWater();
 bool StackCanaryIntact();
 
-// What the processor knew when it took a fault. `kind` is a code of Status. When the stack was full, the processor
-// could not save PC and LR: `pc` is then the return address found nearest to the end of the stack, and `lr` is 0.
+// What the processor knew when it took a fault. `kind` is a code of Status. When the stack was
+// full, the processor could not save PC and LR: `pc` is then the return address found nearest to
+// the end of the stack, and `lr` is 0.
 struct FaultRecord {
   uint32_t kind, pc, lr, cfsr, hfsr, bfar, mmfar, sp;
 };
 
 }  // namespace forge
 
-// Called with the whole stack free again and with interrupts off; what lived on the stack is gone.
+// Called with interrupts off, in the fault's handler, with at least half of the stack free. What
+// the program had on its stack may be gone.
 extern "C" [[noreturn]] void ForgeFault(const forge::FaultRecord& record);

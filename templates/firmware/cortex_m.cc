@@ -5,7 +5,8 @@
 namespace forge {
 namespace {
 
-// Armv7-M Architecture Reference Manual, sections B3.2 (system control), B3.3 (SysTick) and C1.8 (DWT).
+// Armv7-M Architecture Reference Manual, sections B3.2 (system control), B3.3 (SysTick) and C1.8
+// (DWT).
 constexpr uint32_t kSysTickControl = 0xE000E010;
 constexpr uint32_t kSysTickReload = 0xE000E014;
 constexpr uint32_t kSysTickValue = 0xE000E018;
@@ -25,7 +26,8 @@ constexpr uint32_t kUartReads = 20000000;
 constexpr uint32_t kSemihostingExit = 0x20;
 constexpr uint32_t kApplicationExit = 0x20026;
 
-constexpr uint64_t kSoftwareReset = 0x666F726765527374;  // marks a reset that the firmware asked for
+constexpr uint64_t kSoftwareReset =
+    0x666F726765527374;  // marks a reset that the firmware asked for
 
 enum class Source : uint8_t { kSysTick, kCycleCounter, kDriverTimer };
 

@@ -11,7 +11,8 @@ inline volatile uint32_t& Register(uint32_t address) {
   return *reinterpret_cast<volatile uint32_t*>(address);
 }
 
-// Waits until any bit of `mask` is set, for a bounded number of reads. Emulators leave many registers at 0.
+// Waits until any bit of `mask` is set, for a bounded number of reads. Emulators leave many
+// registers at 0.
 inline bool WaitForBits(uint32_t address, uint32_t mask, uint32_t reads = 100000) {
   while (reads-- > 0) {
     if ((Register(address) & mask) != 0) return true;
@@ -27,8 +28,8 @@ struct DriverState {
 
 DriverState DriverInit();
 
-// Starts a timer that is finer or more available than SysTick, and returns its rate; 0: there is none.
-// It is used when the core has no running cycle counter.
+// Starts a timer that is finer or more available than SysTick, and returns its rate; 0: there is
+// none. It is used when the core has no running cycle counter.
 uint32_t DriverTimerStart();
 uint64_t DriverTimerRead();
 

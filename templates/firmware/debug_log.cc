@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "board.h"
-#include "text.h"
 
 namespace forge {
 namespace {
@@ -249,14 +248,6 @@ void Format(Sink& sink, const char* format, va_list* arguments) {
 }
 
 }  // namespace
-
-void Print(const char* format, ...) {
-  Sink sink = {nullptr, 0, 0};
-  va_list arguments;
-  va_start(arguments, format);
-  Format(sink, format, &arguments);
-  va_end(arguments);
-}
 
 }  // namespace forge
 

@@ -11,8 +11,12 @@ namespace forge {
 namespace {
 
 constexpr uint32_t kNoDifference = 0xFFFFFFFF;
-constexpr uint32_t kTensorBytes = 16;  // of an entry of TENSORS without its dimensions
-constexpr float kTwoToMinus31 = 1.0f / 2147483648.0f;
+constexpr uint32_t kTensorBytes = 16;          // of an entry of TENSORS without its dimensions
+constexpr uint32_t kTwoToMinus31 = 31u << 23;  // taken from the exponent of a float32
+
+constexpr uint32_t kOffsetAt = 2;  // in WRITE and READ, behind space and index
+constexpr uint32_t kLengthAt = 6;  // in READ, behind the offset
+constexpr uint32_t kDataAt = 6;    // in WRITE, behind the offset
 
 enum Space : uint8_t { kInputs, kOutputs, kSpaces };
 
@@ -28,13 +32,15 @@ TfLiteTensor* TensorAt(uint8_t space, uint32_t index) {
                           : g_device.interpreter->output(index);
 }
 
-// Takes space and index from the request.
-TfLiteTensor* RequestedTensor(Exchange& exchange) {
-  const uint8_t space = exchange.in.Get8();
-  return TensorAt(space, exchange.in.Get8());
+// Space and index stand first in the requests that name a tensor.
+TfLiteTensor* RequestedTensor(const Request& request) {
+  return TensorAt(request.body[0], request.body[1]);
 }
 
-bool IsInside(const TfLiteTensor& tensor, uint32_t offset, uint32_t length) {
+// Checks the `length` bytes from the offset that stands behind space and index.
+bool IsInside(Request& request, const TfLiteTensor& tensor, uint32_t length) {
+  const uint32_t offset = Get<uint32_t>(request.body, kOffsetAt);
+  request.detail = static_cast<uint32_t>(tensor.bytes);
   return offset <= tensor.bytes && length <= tensor.bytes - offset;
 }
 
@@ -57,7 +63,13 @@ class Xorshift {
 void FillInput(const TfLiteTensor& tensor, Xorshift& random) {
   if (tensor.type == kTfLiteFloat32) {
     for (uint32_t i = 0; i < tensor.bytes / sizeof(float); ++i) {
-      tensor.data.f[i] = static_cast<float>(static_cast<int32_t>(random.Next())) * kTwoToMinus31;
+      // The generator never gives 0, so there is an exponent to take from: no multiplication, which
+      // would link a library on cores without floating point.
+      const float value = static_cast<float>(static_cast<int32_t>(random.Next()));
+      uint32_t bits;
+      std::memcpy(&bits, &value, sizeof(bits));
+      bits -= kTwoToMinus31;
+      std::memcpy(tensor.data.raw + i * sizeof(float), &bits, sizeof(bits));
     }
     return;
   }
@@ -81,23 +93,24 @@ uint32_t CrcOfOutputs() {
   return crc;
 }
 
-void PutTensor(BodyWriter& out, uint8_t space, uint32_t index, const TfLiteTensor& tensor) {
-  out.Put8(space);
-  out.Put8(static_cast<uint8_t>(index));
-  out.Put8(static_cast<uint8_t>(tensor.type));
-  out.Put8(static_cast<uint8_t>(tensor.dims->size));
-  out.PutBytes(tensor.dims->data, sizeof(int32_t) * static_cast<uint32_t>(tensor.dims->size));
-  out.PutFloat(tensor.params.scale);
-  out.Put32(static_cast<uint32_t>(tensor.params.zero_point));
-  out.Put32(static_cast<uint32_t>(tensor.bytes));
+void PutTensor(uint32_t space, uint32_t index, const TfLiteTensor& tensor, uint32_t dims_bytes) {
+  Put8(space);
+  Put8(index);
+  Put8(tensor.type);
+  Put8(static_cast<uint32_t>(tensor.dims->size));
+  PutBytes(tensor.dims->data, dims_bytes);
+  PutBytes(&tensor.params.scale, sizeof(float));
+  Put32(static_cast<uint32_t>(tensor.params.zero_point));
+  Put32(static_cast<uint32_t>(tensor.bytes));
 }
+
+uint64_t InferenceTicks() { return BoardTicks() - ReportingTicks(); }
 
 }  // namespace
 
-Status AnswerTensors(Exchange& exchange) {
-  const uint32_t from = exchange.in.Get16();
-  if (!exchange.in.Complete()) return Status::kBadRequest;
-  ListHead head(exchange.out);
+Status AnswerTensors(Request& request) {
+  const uint32_t from = Get<uint16_t>(request.body, 0);
+  uint8_t* head = PutListHead();
   const uint32_t inputs = TensorCount(kInputs);
   const uint32_t total = inputs + TensorCount(kOutputs);
   uint32_t next = from;
@@ -105,120 +118,106 @@ Status AnswerTensors(Exchange& exchange) {
     const uint8_t space = next < inputs ? kInputs : kOutputs;
     const uint32_t index = space == kInputs ? next : next - inputs;
     const TfLiteTensor& tensor = *TensorAt(space, index);
-    const uint32_t bytes =
-        kTensorBytes + sizeof(int32_t) * static_cast<uint32_t>(tensor.dims->size);
-    if (bytes > exchange.out.left()) break;
-    PutTensor(exchange.out, space, index, tensor);
+    const uint32_t dims_bytes = sizeof(int32_t) * static_cast<uint32_t>(tensor.dims->size);
+    if (kTensorBytes + dims_bytes > AnswerRoom()) break;
+    PutTensor(space, index, tensor, dims_bytes);
   }
-  head.Write(total, next - from);
+  FillListHead(head, total, next - from);
   return Status::kOk;
 }
 
-Status AnswerWrite(Exchange& exchange) {
-  BodyReader& in = exchange.in;
-  const uint8_t space = in.Get8();
-  const uint8_t index = in.Get8();
-  const uint32_t offset = in.Get32();
-  if (in.IsShort()) return Status::kBadRequest;
-  TfLiteTensor* tensor = TensorAt(space, index);
-  if (tensor == nullptr || space != kInputs) return Status::kNoSuchTensor;
-  exchange.detail = static_cast<uint32_t>(tensor->bytes);
-  if (!IsInside(*tensor, offset, in.left())) return Status::kOutOfRange;
-  std::memcpy(tensor->data.raw + offset, in.data(), in.left());
+Status AnswerWrite(Request& request) {
+  TfLiteTensor* tensor = RequestedTensor(request);
+  if (tensor == nullptr || request.body[0] != kInputs) return Status::kNoSuchTensor;
+  const uint32_t length = request.bytes - kDataAt;
+  if (!IsInside(request, *tensor, length)) return Status::kOutOfRange;
+  std::memcpy(tensor->data.raw + Get<uint32_t>(request.body, kOffsetAt), request.body + kDataAt,
+              length);
   return Status::kOk;
 }
 
-Status AnswerRead(Exchange& exchange) {
-  const TfLiteTensor* tensor = RequestedTensor(exchange);
-  const uint32_t offset = exchange.in.Get32();
-  const uint16_t length = exchange.in.Get16();
-  if (!exchange.in.Complete() || length > exchange.out.left()) return Status::kBadRequest;
+Status AnswerRead(Request& request) {
+  const TfLiteTensor* tensor = RequestedTensor(request);
   if (tensor == nullptr) return Status::kNoSuchTensor;
-  exchange.detail = static_cast<uint32_t>(tensor->bytes);
-  if (!IsInside(*tensor, offset, length)) return Status::kOutOfRange;
-  exchange.out.PutBytes(tensor->data.raw + offset, length);
+  const uint32_t length = Get<uint16_t>(request.body, kLengthAt);
+  if (length > AnswerRoom()) return Status::kBadRequest;
+  if (!IsInside(request, *tensor, length)) return Status::kOutOfRange;
+  PutBytes(tensor->data.raw + Get<uint32_t>(request.body, kOffsetAt), length);
   return Status::kOk;
 }
 
-Status AnswerCrc(Exchange& exchange) {
-  const TfLiteTensor* tensor = RequestedTensor(exchange);
-  if (!exchange.in.Complete()) return Status::kBadRequest;
+Status AnswerCrc(Request& request) {
+  const TfLiteTensor* tensor = RequestedTensor(request);
   if (tensor == nullptr) return Status::kNoSuchTensor;
-  exchange.out.Put32(Crc32(0, tensor->data.raw, static_cast<uint32_t>(tensor->bytes)));
+  Put32(Crc32(0, tensor->data.raw, static_cast<uint32_t>(tensor->bytes)));
   return Status::kOk;
 }
 
-Status AnswerInvoke(Exchange& exchange) {
-  const uint32_t count = exchange.in.Get32();
-  if (!exchange.in.Complete() || count == 0) return Status::kBadRequest;
+Status AnswerInvoke(Request& request) {
+  const uint32_t count = Get<uint32_t>(request.body, 0);
+  if (count == 0) return Status::kBadRequest;
   StartProgress(count);
   Status status = Status::kOk;
-  uint64_t total = 0;
-  uint64_t shortest = UINT64_MAX;
-  uint64_t longest = 0;
+  struct {
+    uint64_t total, shortest, longest;
+  } ticks = {0, UINT64_MAX, 0};
   for (uint32_t done = 0; done < count && status == Status::kOk;) {
-    const uint64_t start = BoardTicks() - ReportingTicks();
+    const uint64_t start = InferenceTicks();
     if (RunInference() != kTfLiteOk) status = Status::kInvokeFailed;
-    const uint64_t ticks = BoardTicks() - ReportingTicks() - start;
-    total += ticks;
-    if (ticks < shortest) shortest = ticks;
-    if (ticks > longest) longest = ticks;
+    const uint64_t spent = InferenceTicks() - start;
+    ticks.total += spent;
+    if (spent < ticks.shortest) ticks.shortest = spent;
+    if (spent > ticks.longest) ticks.longest = spent;
     ReportProgress(++done);
   }
-  exchange.out.Put16(static_cast<uint16_t>(status));
-  exchange.out.Put64(total);
-  exchange.out.Put64(shortest);
-  exchange.out.Put64(longest);
+  Put16(static_cast<uint32_t>(status));
+  PutBytes(&ticks, sizeof(ticks));
   return Status::kOk;
 }
 
-Status AnswerSoak(Exchange& exchange) {
-  const uint32_t loops = exchange.in.Get32();
-  const uint32_t seed = exchange.in.Get32();
-  if (!exchange.in.Complete() || loops == 0) return Status::kBadRequest;
+Status AnswerSoak(Request& request) {
+  const uint32_t loops = Get<uint32_t>(request.body, 0);
+  if (loops == 0) return Status::kBadRequest;
   StartProgress(loops);
   Status status = Status::kOk;
-  uint32_t first_crc = 0;
-  uint32_t first_difference = kNoDifference;
-  uint32_t done = 0;
-  while (done < loops) {
-    FillInputs(seed);
+  struct {
+    uint32_t done, crc, first_difference, stack_high_water;
+  } result = {0, 0, kNoDifference, 0};
+  while (result.done < loops) {
+    FillInputs(Get<uint32_t>(request.body, sizeof(loops)));
     if (RunInference() != kTfLiteOk) {
       status = Status::kInvokeFailed;
       break;
     }
     const uint32_t crc = CrcOfOutputs();
-    if (done == 0) first_crc = crc;
-    if (crc != first_crc && first_difference == kNoDifference) {
-      first_difference = done;
+    if (result.done == 0) result.crc = crc;
+    if (crc != result.crc && status == Status::kOk) {
       status = Status::kMismatch;
+      result.first_difference = result.done;
     }
-    ReportProgress(++done);
+    ReportProgress(++result.done);
     if (!StackCanaryIntact()) {
       status = Status::kStackCanary;
       break;
     }
   }
-  exchange.out.Put16(static_cast<uint16_t>(status));
-  exchange.out.Put32(done);
-  exchange.out.Put32(first_crc);
-  exchange.out.Put32(first_difference);
-  exchange.out.Put32(StackHighWater());
+  result.stack_high_water = StackHighWater();
+  Put16(static_cast<uint32_t>(status));
+  PutBytes(&result, sizeof(result));
   return Status::kOk;
 }
 
-Status AnswerProfile(Exchange& exchange) {
-  const uint32_t from = exchange.in.Get16();
-  if (!exchange.in.Complete()) return Status::kBadRequest;
-  ListHead head(exchange.out);
+Status AnswerProfile(Request& request) {
+  const uint32_t from = Get<uint16_t>(request.body, 0);
+  uint8_t* head = PutListHead();
+  const uint8_t* start = AnswerEnd();
   StartProgress(1);
-  const uint8_t* start = exchange.out.end();
-  CollectOpTicks(&exchange.out, from);
+  CollectOpTicks(from);
   const TfLiteStatus status = RunInference();
-  CollectOpTicks(nullptr, 0);
+  CollectOpTicks(kCollectNothing);
   if (status != kTfLiteOk) return Status::kInvokeFailed;
-  const uint32_t bytes = static_cast<uint32_t>(exchange.out.end() - start);
-  head.Write(CurrentOp().position, bytes / sizeof(uint64_t));
+  const uint32_t bytes = static_cast<uint32_t>(AnswerEnd() - start);
+  FillListHead(head, CurrentOp().position, bytes / sizeof(uint64_t));
   return Status::kOk;
 }
 

@@ -6,12 +6,12 @@
 
 namespace forge {
 
-Status AnswerTensors(Exchange& exchange);
-Status AnswerWrite(Exchange& exchange);
-Status AnswerRead(Exchange& exchange);
-Status AnswerCrc(Exchange& exchange);
-Status AnswerInvoke(Exchange& exchange);
-Status AnswerSoak(Exchange& exchange);
-Status AnswerProfile(Exchange& exchange);
+Status AnswerTensors(Request& request);
+Status AnswerWrite(Request& request);
+Status AnswerRead(Request& request);
+Status AnswerCrc(Request& request);
+Status AnswerInvoke(Request& request);
+Status AnswerSoak(Request& request);
+Status AnswerProfile(Request& request);
 
 }  // namespace forge

@@ -16,7 +16,7 @@
 
 namespace forge {
 
-Device g_device;
+Device g_device = {};
 
 namespace {
 
@@ -31,7 +31,6 @@ struct Storage {
 };
 
 Storage<OpResolver> g_resolver;
-Storage<TracedResolver> g_traced_resolver;
 Storage<tflite::MicroInterpreter> g_interpreter;
 
 Status BoardStep() {
@@ -41,32 +40,36 @@ Status BoardStep() {
 
 Status ModelStep() {
   const Status status = g_device.model.Open(g_model_data, g_model_data_len);
-  Print("model %lu B, %lu ops, hash 0x%08lX\r\n", static_cast<unsigned long>(g_model_data_len),
-        static_cast<unsigned long>(g_device.model.op_count()),
-        static_cast<unsigned long>(g_device.model.op_hash()));
+  PrintLine("model %u B, %u ops, hash 0x%x", g_model_data_len, g_device.model.op_count(),
+            g_device.model.op_hash());
   return status;
 }
 
 Status RegistrationStep() {
   OpResolver* resolver = new (g_resolver.bytes) OpResolver();
-  const Status status = CheckRegistration(*resolver);
-  if (status == Status::kOk) g_device.resolver = resolver;
-  return status;
+  if (RegisterOps(*resolver).status != kTfLiteOk) return Status::kRegisterFailed;
+  if (resolver->GetRegistrationLength() != kOpCount) return Status::kRegisterCount;
+  if (!InstallOpTrace(*resolver)) return Status::kRegisterFailed;
+  g_device.resolver = resolver;
+  return Status::kOk;
 }
 
 void PrintOffender(const Offender& offender) {
   const OpUse& op = offender.op;
   const char* name = NameOfOp(op);
   if (name == nullptr) name = op.custom_name;
-  Print("self-check: op %ld %s version %lu, supported %lu\r\n", static_cast<long>(op.builtin_code),
-        name, static_cast<unsigned long>(op.version),
-        static_cast<unsigned long>(offender.supported_version));
+  PrintLine("self-check: op %u %s version %u, supported %u", static_cast<uint32_t>(op.builtin_code),
+            name, op.version, offender.supported_version);
 }
 
 Status SelfCheckStep() {
-  const Status status = CheckOps(g_device.model, *g_device.resolver);
+  Status status = g_device.model.op_hash() == kOpHash ? Status::kOk : Status::kOpHash;
   for (Offender offender; NextOffender(g_device.model, *g_device.resolver, &offender);) {
     PrintOffender(offender);
+    // A missing op says more than a version, and both say more than the hash.
+    if (status != Status::kOpMissing) {
+      status = offender.supported_version == 0 ? Status::kOpMissing : Status::kOpVersion;
+    }
   }
   return status;
 }
@@ -74,22 +77,19 @@ Status SelfCheckStep() {
 void PrintCurrentOp(const char* what) {
   const CurrentOpRecord& current = CurrentOp();
   if (current.op < 0) return;
-  Print("%s in op %s, operator %lu\r\n", what, kOps[current.op].name,
-        static_cast<unsigned long>(current.position));
+  PrintLine("%s in %s, operator %u", what, kOps[current.op].name, current.position);
 }
 
 Status AllocationStep() {
-  const TracedResolver* resolver = new (g_traced_resolver.bytes) TracedResolver(*g_device.resolver);
   auto* interpreter = new (g_interpreter.bytes) tflite::MicroInterpreter(
-      tflite::GetModel(g_model_data), *resolver, g_tensor_arena, ArenaBytes());
+      tflite::GetModel(g_model_data), *g_device.resolver, g_tensor_arena, ArenaBytes());
   if (interpreter->AllocateTensors() != kTfLiteOk) {
     PrintCurrentOp("allocation: failed");
     // No op has failed: what is left is the memory itself.
     return CurrentOp().op < 0 ? Status::kArenaTooSmall : Status::kAllocateFailed;
   }
   g_device.arena_used_bytes = static_cast<uint32_t>(interpreter->arena_used_bytes());
-  Print("arena %lu of %lu B\r\n", static_cast<unsigned long>(g_device.arena_used_bytes),
-        static_cast<unsigned long>(ArenaBytes()));
+  PrintLine("arena %u of %u B", g_device.arena_used_bytes, ArenaBytes());
   g_device.interpreter = interpreter;
   return Status::kOk;
 }
@@ -101,20 +101,20 @@ void RunBoot() {
   for (Status& status : g_device.steps) status = Status::kNotRun;
   g_device.booting = true;
   BoardInit();
-  Print("\r\nforge %s board %s runtime %s %s\r\n", kForgeVersion, kBoardName, kRuntimeName,
-        kRuntimeVersion);
+  PrintLine("\r\nforge %s board %s runtime %s %s", kForgeVersion, kBoardName, kRuntimeName,
+            kRuntimeVersion);
+  const char* verdict = "ready";
   for (uint32_t step = 0; step < kBootSteps; ++step) {
     g_device.current_step = static_cast<uint8_t>(step);
     const Status status = kSteps[step]();
     g_device.steps[step] = status;
-    if (status != Status::kOk) {
-      Print("%s: status 0x%02X\r\nblocked\r\n", kStepNames[step], static_cast<unsigned>(status));
-      g_device.booting = false;
-      return;
-    }
+    if (status == Status::kOk) continue;
+    PrintLine("%s: status 0x%x", kStepNames[step], static_cast<uint32_t>(status));
+    verdict = "blocked";
+    break;
   }
   g_device.booting = false;
-  Print("ready\r\n");
+  PrintLine(verdict);
 }
 
 }  // namespace
@@ -129,9 +129,7 @@ extern "C" void ForgeFault(const forge::FaultRecord& record) {
   if (g_device.booting) {
     g_device.steps[g_device.current_step] = static_cast<forge::Status>(record.kind);
   }
-  forge::Print("\r\nfault: pc=0x%08lx lr=0x%08lx cfsr=0x%08lx\r\n",
-               static_cast<unsigned long>(record.pc), static_cast<unsigned long>(record.lr),
-               static_cast<unsigned long>(record.cfsr));
+  forge::PrintLine("\r\nfault: pc=0x%x lr=0x%x cfsr=0x%x", record.pc, record.lr, record.cfsr);
   forge::PrintCurrentOp("fault");
   forge::AnswerFault(record);
   forge::ServeLink();

@@ -1,65 +1,56 @@
 #include "message.h"
 
-#include <cstring>
-
 namespace forge {
 namespace {
 
 constexpr uint32_t kListHeadBytes = 3;
 
+uint8_t* g_end;
+uint32_t g_room;
+
 }  // namespace
 
-uint8_t BodyReader::Get8() { return static_cast<uint8_t>(Get(1)); }
-
-uint16_t BodyReader::Get16() { return static_cast<uint16_t>(Get(2)); }
-
-uint32_t BodyReader::Get32() { return Get(4); }
-
-uint32_t BodyReader::Get(uint32_t bytes) {
-  short_ = short_ || bytes > left_;
-  if (short_) return 0;
-  uint32_t value = 0;
-  std::memcpy(&value, data_, bytes);
-  data_ += bytes;
-  left_ -= bytes;
-  return value;
+void StartAnswer(uint8_t* body, uint32_t capacity) {
+  g_end = body;
+  g_room = capacity;
 }
 
-void BodyWriter::Put8(uint8_t value) { PutBytes(&value, sizeof(value)); }
+uint32_t AnswerRoom() { return g_room; }
 
-void BodyWriter::Put16(uint16_t value) { PutBytes(&value, sizeof(value)); }
+uint8_t* AnswerEnd() { return g_end; }
 
-void BodyWriter::Put32(uint32_t value) { PutBytes(&value, sizeof(value)); }
+void Put8(uint32_t value) { PutBytes(&value, 1); }
 
-void BodyWriter::Put64(uint64_t value) { PutBytes(&value, sizeof(value)); }
+void Put16(uint32_t value) { PutBytes(&value, 2); }
 
-void BodyWriter::PutFloat(float value) { PutBytes(&value, sizeof(value)); }
+void Put32(uint32_t value) { PutBytes(&value, 4); }
 
-void BodyWriter::PutBytes(const void* bytes, uint32_t length) {
-  if (length > left_) return;
-  std::memcpy(data_, bytes, length);
-  data_ += length;
-  left_ -= length;
+void PutBytes(const void* bytes, uint32_t length) {
+  if (length > g_room) return;
+  std::memcpy(g_end, bytes, length);
+  g_end += length;
+  g_room -= length;
 }
 
-void BodyWriter::PutString(const char* text) {
-  if (left_ == 0) return;
+void PutString(const char* text) {
+  if (g_room == 0) return;
   uint32_t length = static_cast<uint32_t>(std::strlen(text));
-  if (length > left_ - 1) length = left_ - 1;
+  if (length > g_room - 1) length = g_room - 1;
   if (length > UINT8_MAX) length = UINT8_MAX;
-  Put8(static_cast<uint8_t>(length));
+  Put8(length);
   PutBytes(text, length);
 }
 
-ListHead::ListHead(BodyWriter& out) : position_(out.end()) {
-  const uint8_t room[kListHeadBytes] = {};
-  out.PutBytes(room, kListHeadBytes);
+uint8_t* PutListHead() {
+  uint8_t* head = g_end;
+  PutBytes(head, kListHeadBytes);
+  return head;
 }
 
-void ListHead::Write(uint32_t total, uint32_t count) {
-  BodyWriter head(position_, kListHeadBytes);
-  head.Put16(static_cast<uint16_t>(total));
-  head.Put8(static_cast<uint8_t>(count));
+void FillListHead(uint8_t* head, uint32_t total, uint32_t count) {
+  head[0] = static_cast<uint8_t>(total);
+  head[1] = static_cast<uint8_t>(total >> 8);
+  head[2] = static_cast<uint8_t>(count);
 }
 
 }  // namespace forge

@@ -9,6 +9,7 @@ namespace {
 
 constexpr uint32_t kAlignment = 16;
 constexpr uint32_t kSchemaVersion = 3;
+constexpr uint32_t kIdentifier = 0x334C4654;  // TFL3
 constexpr uint32_t kIdentifierEnd = 8;
 constexpr int32_t kCustomCode = 32;
 constexpr uint32_t kMaxNameBytes = 255;  // one byte holds the length in the canonical op set
@@ -84,12 +85,20 @@ constexpr TableSpec kTableSpecs[] = {
     SpecOf(kSubgraphFields),     SpecOf(kMetadataFields),
 };
 
-// Fields of the model's own table, by their numbers in the schema.
+// The vectors of the model's own table. Operator codes and buffers stand before what refers to them
+// by index.
+struct ModelField {
+  uint8_t field;
+  uint8_t spec;
+};
+constexpr ModelField kModelFields[] = {ModelField{1, kRequired | kTables | kOperatorCode},
+                                       ModelField{4, kRequired | kTables | kBufferTable},
+                                       ModelField{2, kRequired | kTables | kSubgraph},
+                                       ModelField{6, kTables | kMetadata}};
+enum ModelVector : uint32_t { kOpcodes, kBuffers, kSubgraphs, kMetadataVector, kModelVectors };
+
+// Other fields that are read, by their numbers in the schema.
 constexpr uint32_t kModelVersion = 0;
-constexpr uint32_t kModelOperatorCodes = 1;
-constexpr uint32_t kModelSubgraphs = 2;
-constexpr uint32_t kModelBuffers = 4;
-constexpr uint32_t kModelMetadata = 6;
 constexpr uint32_t kSubgraphOperators = 3;
 constexpr uint32_t kOperatorOpcode = 0;
 constexpr uint32_t kCodeDeprecated = 0;
@@ -116,7 +125,7 @@ Status ModelWalk::Open(const uint8_t* data, uint32_t size) {
   op_hash_ = 0;
   if (reinterpret_cast<uintptr_t>(data) % kAlignment != 0) return Status::kModelMisaligned;
   if (size < kIdentifierEnd || size > INT32_MAX / kWorkPerByte) return Status::kModelTruncated;
-  if (std::memcmp(data + 4, "TFL3", 4) != 0) return Status::kModelIdentifier;
+  if (Read32(4) != kIdentifier) return Status::kModelIdentifier;
   const uint32_t root = Read32(0);
   if (!CheckInline(root)) return Status::kModelTruncated;
   if (!CheckField(root, kModelVersion, kInline | 4)) return Status::kModelTruncated;
@@ -125,15 +134,14 @@ Status ModelWalk::Open(const uint8_t* data, uint32_t size) {
   return CheckModel(root) && HashOps() ? Status::kOk : Status::kModelTruncated;
 }
 
-// Operator codes and buffers come before what refers to them by index.
 bool ModelWalk::CheckModel(uint32_t root) {
-  if (!CheckField(root, kModelOperatorCodes, kRequired | kTables | kOperatorCode)) return false;
-  opcodes_ = Target(Field(root, kModelOperatorCodes));
-  if (!CheckField(root, kModelBuffers, kRequired | kTables | kBufferTable)) return false;
-  buffers_ = Target(Field(root, kModelBuffers));
-  if (!CheckField(root, kModelSubgraphs, kRequired | kTables | kSubgraph)) return false;
-  subgraphs_ = Target(Field(root, kModelSubgraphs));
-  return Count(subgraphs_) > 0 && CheckField(root, kModelMetadata, kTables | kMetadata);
+  for (uint32_t i = 0; i < kModelVectors; ++i) {
+    const uint32_t field = kModelFields[i].field;
+    if (!CheckField(root, field, kModelFields[i].spec)) return false;
+    const uint32_t position = Field(root, field);
+    if (position != 0) vectors_[i] = Target(position);
+  }
+  return Count(vectors_[kSubgraphs]) > 0;
 }
 
 bool ModelWalk::CheckTable(uint32_t table, uint32_t kind) {
@@ -172,8 +180,8 @@ bool ModelWalk::CheckField(uint32_t table, uint32_t field, uint32_t spec) {
     if (position % 4 != 0) return false;
     value = Read32(position);
   }
-  if (kind == kOpcode) return value < Count(opcodes_);
-  if (kind == kBuffer) return value < Count(buffers_);
+  if (kind == kOpcode) return value < Count(vectors_[kOpcodes]);
+  if (kind == kBuffer) return value < Count(vectors_[kBuffers]);
   if (position == 0) return (spec & kRequired) == 0;
   if (value == 0 || value > size_ - position) return false;
   const uint32_t target = position + value;
@@ -253,8 +261,8 @@ bool ModelWalk::HashOps() {
 bool ModelWalk::Next(OpUse* op) const {
   OpUse next;
   bool found = false;
-  for (uint32_t i = 0; i < Count(subgraphs_); ++i) {
-    const uint32_t operators = Field(Element(subgraphs_, i), kSubgraphOperators);
+  for (uint32_t i = 0; i < Count(vectors_[kSubgraphs]); ++i) {
+    const uint32_t operators = Field(Element(vectors_[kSubgraphs], i), kSubgraphOperators);
     if (operators == 0) continue;
     const uint32_t vector = Target(operators);
     for (uint32_t k = 0; k < Count(vector); ++k) {
@@ -271,7 +279,7 @@ bool ModelWalk::Next(OpUse* op) const {
 
 OpUse ModelWalk::OpOf(uint32_t operator_table) const {
   const uint32_t index = Field(operator_table, kOperatorOpcode);
-  const uint32_t code = Element(opcodes_, index == 0 ? 0 : Read32(index));
+  const uint32_t code = Element(vectors_[kOpcodes], index == 0 ? 0 : Read32(index));
   const uint32_t deprecated = Field(code, kCodeDeprecated);
   const uint32_t builtin = Field(code, kCodeBuiltin);
   const uint32_t version = Field(code, kCodeVersion);

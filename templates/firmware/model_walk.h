@@ -55,12 +55,10 @@ class ModelWalk {
 
   const uint8_t* data_ = nullptr;
   uint32_t size_ = 0;
-  uint32_t budget_ = 0;     // work that is left; see Charge
-  uint32_t operators_ = 0;  // operators seen by the check
-  uint32_t tensors_ = 0;    // tensors of the subgraph under the check
-  uint32_t opcodes_ = 0;    // positions of the vectors of operator codes, buffers and subgraphs
-  uint32_t buffers_ = 0;
-  uint32_t subgraphs_ = 0;
+  uint32_t budget_ = 0;       // work that is left; see Charge
+  uint32_t operators_ = 0;    // operators seen by the check
+  uint32_t tensors_ = 0;      // tensors of the subgraph under the check
+  uint32_t vectors_[4] = {};  // positions of operator codes, buffers, subgraphs and metadata
   uint32_t op_count_ = 0;
   uint32_t op_hash_ = 0;
 };

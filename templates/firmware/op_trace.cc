@@ -5,20 +5,21 @@
 #include "board.h"
 #include "device.h"
 #include "link.h"
+#include "message.h"
+#include "self_check.h"
 
 namespace forge {
 namespace {
 
-struct Collector {
-  BodyWriter* out;
-  uint32_t from;
-};
-
 using KernelCall = TfLiteStatus (*)(TfLiteContext*, TfLiteNode*);
 
-const TFLMRegistration* g_originals[kOpCount];
+struct Hooks {
+  KernelCall prepare, invoke;
+};
+
+Hooks g_originals[kOpCount];
 CurrentOpRecord g_current = {-1, 0};
-Collector g_collector;
+uint32_t g_collect_from = kCollectNothing;
 
 TfLiteStatus CallKernel(int op, KernelCall call, TfLiteContext* context, TfLiteNode* node) {
   // Operators of a subgraph that an operator calls do not count on their own.
@@ -31,9 +32,7 @@ TfLiteStatus CallKernel(int op, KernelCall call, TfLiteContext* context, TfLiteN
   if (status != kTfLiteOk) return status;
   g_current.op = caller;
   if (caller < 0) {
-    if (g_collector.out != nullptr && g_current.position >= g_collector.from) {
-      g_collector.out->Put64(ticks);
-    }
+    if (g_current.position >= g_collect_from) PutBytes(&ticks, sizeof(ticks));
     ++g_current.position;
   }
   KeepAlive();
@@ -43,17 +42,13 @@ TfLiteStatus CallKernel(int op, KernelCall call, TfLiteContext* context, TfLiteN
 // A kernel is not told which op it was registered for, so each op has a function of its own.
 template <int kOp>
 TfLiteStatus Prepare(TfLiteContext* context, TfLiteNode* node) {
-  return CallKernel(kOp, g_originals[kOp]->prepare, context, node);
+  return CallKernel(kOp, g_originals[kOp].prepare, context, node);
 }
 
 template <int kOp>
 TfLiteStatus Invoke(TfLiteContext* context, TfLiteNode* node) {
-  return CallKernel(kOp, g_originals[kOp]->invoke, context, node);
+  return CallKernel(kOp, g_originals[kOp].invoke, context, node);
 }
-
-struct Hooks {
-  KernelCall prepare, invoke;
-};
 
 template <int... kOp>
 const Hooks* HooksOf(std::integer_sequence<int, kOp...>) {
@@ -63,37 +58,19 @@ const Hooks* HooksOf(std::integer_sequence<int, kOp...>) {
 
 }  // namespace
 
-TracedResolver::TracedResolver(const tflite::MicroOpResolver& resolver) : resolver_(resolver) {
+bool InstallOpTrace(OpResolver& resolver) {
   const Hooks* hooks = HooksOf(std::make_integer_sequence<int, kOpCount>());
   for (int i = 0; i < kOpCount; ++i) {
-    const OpEntry& op = kOps[i];
-    g_originals[i] = op.custom_name[0] != 0
-                         ? resolver.FindOp(op.custom_name)
-                         : resolver.FindOp(static_cast<tflite::BuiltinOperator>(op.builtin_code));
-    registrations_[i] = *g_originals[i];
-    if (registrations_[i].prepare != nullptr) registrations_[i].prepare = hooks[i].prepare;
-    if (registrations_[i].invoke != nullptr) registrations_[i].invoke = hooks[i].invoke;
+    // The resolver keeps copies of the kernels' registrations in itself; only its interface says
+    // const.
+    auto* registration = const_cast<TFLMRegistration*>(
+        FindRegistration(resolver, kOps[i].builtin_code, kOps[i].custom_name));
+    if (registration == nullptr) return false;
+    g_originals[i] = {registration->prepare, registration->invoke};
+    if (registration->prepare != nullptr) registration->prepare = hooks[i].prepare;
+    if (registration->invoke != nullptr) registration->invoke = hooks[i].invoke;
   }
-}
-
-const TFLMRegistration* TracedResolver::FindOp(tflite::BuiltinOperator op) const {
-  return Traced(resolver_.FindOp(op));
-}
-
-const TFLMRegistration* TracedResolver::FindOp(const char* op) const {
-  return Traced(resolver_.FindOp(op));
-}
-
-tflite::TfLiteBridgeBuiltinParseFunction TracedResolver::GetOpDataParser(
-    tflite::BuiltinOperator op) const {
-  return resolver_.GetOpDataParser(op);
-}
-
-const TFLMRegistration* TracedResolver::Traced(const TFLMRegistration* original) const {
-  for (int i = 0; i < kOpCount; ++i) {
-    if (g_originals[i] == original) return &registrations_[i];
-  }
-  return nullptr;
+  return true;
 }
 
 const CurrentOpRecord& CurrentOp() { return g_current; }
@@ -103,6 +80,6 @@ TfLiteStatus RunInference() {
   return g_device.interpreter->Invoke();
 }
 
-void CollectOpTicks(BodyWriter* out, uint32_t from) { g_collector = {out, from}; }
+void CollectOpTicks(uint32_t from) { g_collect_from = from; }
 
 }  // namespace forge

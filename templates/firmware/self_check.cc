@@ -17,34 +17,12 @@ const OpEntry* FindEntry(const OpUse& op) {
   return nullptr;
 }
 
-bool IsRegistered(const OpResolver& resolver, int32_t builtin_code, const char* custom_name) {
-  // The interface of the base class: a resolver that hides one of the two overloads still has both.
-  const tflite::MicroOpResolver& base = resolver;
-  if (custom_name[0] != 0) return base.FindOp(custom_name) != nullptr;
-  return base.FindOp(static_cast<tflite::BuiltinOperator>(builtin_code)) != nullptr;
-}
-
 }  // namespace
 
-Status CheckRegistration(OpResolver& resolver) {
-  if (RegisterOps(resolver).status != kTfLiteOk) return Status::kRegisterFailed;
-  if (resolver.GetRegistrationLength() != kOpCount) return Status::kRegisterCount;
-  for (const OpEntry& entry : kOps) {
-    if (!IsRegistered(resolver, entry.builtin_code, entry.custom_name)) {
-      return Status::kRegisterFailed;
-    }
-  }
-  return Status::kOk;
-}
-
-Status CheckOps(const ModelWalk& model, const OpResolver& resolver) {
-  Status status = model.op_hash() == kOpHash ? Status::kOk : Status::kOpHash;
-  for (Offender offender; NextOffender(model, resolver, &offender);) {
-    // A missing op says more than a version, and both say more than the hash.
-    if (offender.supported_version == 0) return Status::kOpMissing;
-    status = Status::kOpVersion;
-  }
-  return status;
+const TFLMRegistration* FindRegistration(const tflite::MicroOpResolver& resolver,
+                                         int32_t builtin_code, const char* custom_name) {
+  if (custom_name[0] != 0) return resolver.FindOp(custom_name);
+  return resolver.FindOp(static_cast<tflite::BuiltinOperator>(builtin_code));
 }
 
 bool NextOffender(const ModelWalk& model, const OpResolver& resolver, Offender* offender) {
@@ -52,7 +30,7 @@ bool NextOffender(const ModelWalk& model, const OpResolver& resolver, Offender* 
     const OpUse& op = offender->op;
     const OpEntry* entry = FindEntry(op);
     const bool registered =
-        entry != nullptr && IsRegistered(resolver, op.builtin_code, op.custom_name);
+        entry != nullptr && FindRegistration(resolver, op.builtin_code, op.custom_name) != nullptr;
     offender->supported_version = registered ? entry->max_version : 0;
     if (op.version > offender->supported_version) return true;
   }

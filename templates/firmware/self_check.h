@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "forge_status.h"
 #include "model_walk.h"
 #include "op_resolver.h"
 
@@ -16,12 +15,9 @@ struct Offender {
   uint32_t supported_version = 0;  // 0: the op is not registered
 };
 
-// Registers every op; kRegisterFailed or kRegisterCount when the resolver does not hold exactly
-// kOps afterwards.
-Status CheckRegistration(OpResolver& resolver);
-
-// Compares the model's op set with kOps, kOpHash and what the resolver finds.
-Status CheckOps(const ModelWalk& model, const OpResolver& resolver);
+// The resolver's registration of an op, or null. A builtin op has an empty custom name.
+const TFLMRegistration* FindRegistration(const tflite::MicroOpResolver& resolver,
+                                         int32_t builtin_code, const char* custom_name);
 
 // Moves on to the next op that this firmware can not run; false when there is none. Start with a
 // default Offender.

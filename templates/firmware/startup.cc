@@ -1,5 +1,5 @@
-// Vectors, reset and faults of every Cortex-M. C++ objects do not exist yet in ResetEntry; the stack may not be usable
-// in a fault handler until it has been reset.
+// Vectors, reset and faults of every Cortex-M. C++ objects do not exist yet in ResetEntry; the
+// stack may not be usable in a fault handler until it has been reset.
 #include <cstdint>
 
 #include "board.h"
@@ -48,6 +48,8 @@ constexpr uint32_t kMpuType = 0xE000ED90;
 constexpr uint32_t kMpuControl = 0xE000ED94;
 constexpr uint32_t kMpuBase = 0xE000ED9C;
 constexpr uint32_t kMpuAttributes = 0xE000EDA0;
+constexpr uint32_t kFloatContext = 0xE000EF34;
+constexpr uint32_t kLazySaveActive = 1;
 constexpr uint32_t kInterruptDisable = 0xE000E180;
 constexpr int kInterruptWords = 8;
 
@@ -55,9 +57,10 @@ constexpr int kInterruptWords = 8;
 constexpr uint32_t kFrameLost = 1u << 4 | 1u << 12 | 1u << 20;
 constexpr uint32_t kStackOverflow = 1u << 20;
 
-// One MPU region, 1 MB in size, that nobody may access.
-constexpr uint32_t kGuardBytes = 1u << 20;
-constexpr uint32_t kGuardAttributes = 1u << 28 | 19u << 1 | 1;
+// One MPU region, 1 KB in size, that nobody may access: chips have their option bytes just below
+// that.
+constexpr uint32_t kGuardBytes = 1u << 10;
+constexpr uint32_t kGuardAttributes = 1u << 28 | 9u << 1 | 1;
 constexpr uint32_t kMpuRegionValid = 1u << 4;
 constexpr uint32_t kMpuOnWithDefaultMap = 5;
 
@@ -80,7 +83,8 @@ uint32_t NearestReturnAddress(const uint32_t* from) {
   return 0;
 }
 
-// Below the stack lies the start of RAM, and on most chips nothing. Where something does, a store there must fault too.
+// Below the stack lies the start of RAM, and on most chips nothing. Where something does, a store
+// there must fault too.
 void GuardStack() {
 #if defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_7EM__)
   if (Register(kMpuType) == 0) return;
@@ -122,9 +126,9 @@ struct VectorTable {
 
 extern "C" __attribute__((used, section(".isr_vector"))) const VectorTable g_vectors = {
     __stack_top,
-    {Reset_Handler, FaultHandler, FaultHandler, FaultHandler, FaultHandler, FaultHandler, FaultHandler,
-     FaultHandler, FaultHandler, FaultHandler, FaultHandler, FaultHandler, FaultHandler, FaultHandler,
-     SysTick_Handler}};
+    {Reset_Handler, FaultHandler, FaultHandler, FaultHandler, FaultHandler, FaultHandler,
+     FaultHandler, FaultHandler, FaultHandler, FaultHandler, FaultHandler, FaultHandler,
+     FaultHandler, FaultHandler, SysTick_Handler}};
 
 // A debugger's load starts here with any stack pointer.
 __attribute__((naked)) void Reset_Handler() {
@@ -171,20 +175,31 @@ void ResetEntry() {
   for (;;) asm volatile("wfi");
 }
 
-// Takes every fault and every exception nobody handles. The program never goes on, so its stack is used again.
+// Takes every fault and every exception nobody handles. The program never goes on, so its stack is
+// used again.
 __attribute__((naked)) void FaultHandler() {
   asm volatile(
       "cpsid i\n"
       "mrs r0, msp\n"
       "mov r1, lr\n"
       "ldr r2, =__stack_top\n"
-      "msr msp, r2\n"
+      "cmp r0, r2\n"
+      "bhi 1f\n"
+      "ldr r3, =__stack_middle\n"
+      "cmp r0, r3\n"
+      "bhs 2f\n"
+      "1: msr msp, r2\n"
       "isb\n"
-      "bl FaultEntry\n");
+      "2: bl FaultEntry\n");
 }
 
 void FaultEntry(const uint32_t* frame, uint32_t exception_return) {
   using forge::Register;
+#if defined(__ARM_FP) || defined(__ARM_FEATURE_MVE)
+  // The first floating-point instruction would save the program's registers into a frame that may
+  // not exist.
+  Register(forge::kFloatContext) = Register(forge::kFloatContext) & ~forge::kLazySaveActive;
+#endif
   forge::FaultRecord record = {};
   if constexpr (forge::kMainline) {
     record.cfsr = Register(forge::kCfsr);
@@ -197,15 +212,16 @@ void FaultEntry(const uint32_t* frame, uint32_t exception_return) {
   if (inside && (record.cfsr & forge::kFrameLost) == 0) {
     record.lr = frame[5];
     record.pc = frame[6];
-    const uint32_t frame_words = (exception_return & 0x10) != 0 ? 8 : 26;  // with floating-point registers
+    const uint32_t frame_words =
+        (exception_return & 0x10) != 0 ? 8 : 26;  // with floating-point registers
     const uint32_t padding_words = frame[7] >> 9 & 1;
     record.sp = reinterpret_cast<uint32_t>(frame + frame_words + padding_words);
   } else {
     record.pc = forge::NearestReturnAddress(inside ? frame : __stack_bottom);
     record.sp = reinterpret_cast<uint32_t>(frame);
   }
-  record.kind = static_cast<uint32_t>(overflow ? forge::Status::kStackCanary : forge::Status::kFault);
+  record.kind =
+      static_cast<uint32_t>(overflow ? forge::Status::kStackCanary : forge::Status::kFault);
   forge::g_fault_record = record;
   ForgeFault(forge::g_fault_record);
 }
-

@@ -29,7 +29,7 @@ extern "C" {
 
 // Called by assert(), in builds without NDEBUG.
 [[noreturn]] void __assert_func(const char* file, int line, const char*, const char* condition) {
-  forge::Print("assert: %s:%d %s\r\n", file, line, condition);
+  forge::PrintLine("assert: %s:%u %s", file, static_cast<uint32_t>(line), condition);
   Stop(__builtin_return_address(0));
 }
 

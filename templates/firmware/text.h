@@ -1,10 +1,10 @@
-// Text to the serial port, between the frames of the link.
+// Lines of text to the serial port, between the frames of the link.
 #pragma once
 
 namespace forge {
 
-// Knows %s %c %d %i %u %x %X %p %f and %%, the lengths h, l, ll, z and t, the flags 0 and -, width
-// and precision. Any other conversion is written as it stands.
-void Print(const char* format, ...) __attribute__((format(printf, 1, 2)));
+// Writes a line. Knows %s, %u and %x (eight digits); all numbers are 32 bits long. The runtime's
+// messages go through DebugLog, which knows more and is not linked in release builds.
+void PrintLine(const char* format, ...);
 
 }  // namespace forge

@@ -54,7 +54,7 @@ class Timeouts:
     answer_s: float = 0.15
     longest_answer_s: float = 1.0
     silence_s: float = 4.0
-    work_s: float = 120.0
+    work_s: float = 30.0
     reset_s: float = 1.0
     boot_s: float = 10.0
     poll_s: float = 0.05

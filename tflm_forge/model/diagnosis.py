@@ -63,8 +63,14 @@ def _unknown_op(use: OpUse) -> Finding:
         id="unknown-op",
         severity="error",
         layer=use.first_layer,
-        words=f"Layer {use.first_layer!r} uses op code {use.builtin_code}, which is not in the TFLite schema that forge knows.",
-        remedy="The file is damaged, or its converter is newer than this forge: convert with an older TensorFlow or update forge.",
+        words=(
+            f"Layer {use.first_layer!r} uses op code {use.builtin_code}, "
+            "which is not in the TFLite schema that forge knows."
+        ),
+        remedy=(
+            "The file is damaged, or its converter is newer than this forge: "
+            "convert with an older TensorFlow, or update forge."
+        ),
     )
 
 
@@ -79,8 +85,8 @@ def _flex_op(use: OpUse) -> Finding:
             "it needs the Flex delegate, which no microcontroller runs."
         ),
         remedy=(
-            "Convert with target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8] or [TFLITE_BUILTINS], without "
-            f"SELECT_TF_OPS, and replace {tensorflow_op} where the converter then complains."
+            "Convert without tf.lite.OpsSet.SELECT_TF_OPS in target_spec.supported_ops, "
+            f"and replace {tensorflow_op} by built-in ops where the converter then complains."
         ),
     )
 
@@ -111,8 +117,11 @@ def _find_in_buffers(model: Model) -> Iterator[Finding]:
             id="data-outside-flatbuffer",
             severity="error",
             layer=outside[0].name,
-            words=f"The data of {len(outside)} tensors, first {outside[0].name!r}, stands behind the flatbuffer, where TFLM does not look.",
-            remedy="Convert the model without the options for models over 2 GB (converter._experimental_use_buffer_offset).",
+            words=(
+                f"The data of {len(outside)} tensors, first {outside[0].name!r}, "
+                "stands behind the flatbuffer, where TFLM does not look."
+            ),
+            remedy="Convert without the converter's buffer-offset option, which is for models over 2 GB.",
         )
     sparse = [t for t in tensors if t.is_sparse]
     if sparse:
@@ -120,6 +129,6 @@ def _find_in_buffers(model: Model) -> Iterator[Finding]:
             id="sparse-tensor",
             severity="error",
             layer=sparse[0].name,
-            words=f"{len(sparse)} tensors, first {sparse[0].name!r}, are sparse: TFLM has no kernels for them.",
+            words=f"{len(sparse)} tensors, first {sparse[0].name!r}, are sparse: TFLM can not read them.",
             remedy="Convert without the EXPERIMENTAL_SPARSITY optimization.",
         )

@@ -23,7 +23,7 @@ _MAGICS: tuple[tuple[bytes, str, str], ...] = (
 _IDENTIFIERS: dict[bytes, tuple[str, str]] = {
     b"ET12": (
         "an ExecuTorch program",
-        "ExecuTorch has its own runtime; export the model to .tflite instead.",
+        "ExecuTorch has its own runtime: export the model to .tflite.",
     ),
     b"TFL1": ("a model of an early TFLite schema", _TO_TFLITE),
     b"TFL2": ("a model of an early TFLite schema", _TO_TFLITE),
@@ -55,7 +55,7 @@ def name_file_kind(data: bytes) -> tuple[str, str]:
 
 
 def _is_onnx(data: bytes) -> bool:
-    """Whether it starts like ONNX's ModelProto: field 1 (IR version, so far below 32), then field 2 (producer, text)."""
+    """Whether it starts like ONNX's ModelProto: field 1 (IR version), then 2 (producer) or 7 (graph)."""
     if len(data) < 5 or data[0] != 0x08 or not 3 <= data[1] < 32:
         return False
     return data[2] in (0x12, 0x3A) and (b"onnx" in data[:_HEAD_BYTES] or data[4:8].isalnum())

@@ -6,9 +6,9 @@ from typing import Any
 
 from tflm_forge.model.schema import enum_name, table_fields
 
-# What real models need is far below these limits; a file that shares its tables and vectors a million times, so that reading
-# it would take minutes or gigabytes, ends here. Both bound the time to well under a second.
-MAX_TABLES = 60_000
+# What real models need is far below these limits. A file that shares its tables and vectors a million times,
+# so that reading it would take minutes or gigabytes, ends here within a second.
+MAX_TABLES = 20_000
 MAX_VECTOR_BYTES = 8 << 20
 
 _SCALARS = {
@@ -21,6 +21,7 @@ _SCALARS = {
 _U16 = struct.Struct("<H")
 _U32 = struct.Struct("<I")
 _I32 = struct.Struct("<i")
+_VTABLE_HEAD = struct.Struct("<HH")
 
 
 class DamageError(Exception):
@@ -44,14 +45,15 @@ class Flatbuffer:
         return Table(self, table, self.follow(0))
 
     def read(self, format_: struct.Struct, position: int) -> Any:
-        """Return the scalar at a position.
+        """Return what is at a position: one scalar, or a tuple of several.
 
         Raises:
             DamageError: it is not inside the file.
         """
         if position < 0 or position + format_.size > len(self.data):
             raise DamageError(f"an offset leads to byte {position} of a file of {len(self.data)} bytes")
-        return format_.unpack_from(self.data, position)[0]
+        values = format_.unpack_from(self.data, position)
+        return values if len(values) > 1 else values[0]
 
     def follow(self, position: int) -> int:
         """Return where the offset at a position leads.
@@ -103,8 +105,7 @@ class Table:
         vtable = position - file.read(_I32, position)
         if vtable % 2:
             raise DamageError(f"the vtable at byte {vtable} is not aligned")
-        vtable_bytes = file.read(_U16, vtable)
-        inline_bytes = file.read(_U16, vtable + 2)
+        vtable_bytes, inline_bytes = file.read(_VTABLE_HEAD, vtable)
         if vtable_bytes < 4 or vtable_bytes % 2 or vtable + vtable_bytes > len(file.data):
             raise DamageError(f"the vtable at byte {vtable} claims {vtable_bytes} bytes")
         if inline_bytes < 4 or position + inline_bytes > len(file.data):
@@ -121,7 +122,7 @@ class Table:
         slot, kind, default = self._fields[name][:3]
         form = _SCALARS[kind]
         position = self._find(name, slot, form.size)
-        return default if position is None else self._file.read(form, position)
+        return default if position is None else form.unpack_from(self._file.data, position)[0]
 
     def enum(self, name: str) -> str | int:
         """Return the name of an enum field's value, or the number when the schema has no such value."""
@@ -129,22 +130,18 @@ class Table:
         known = enum_name(self._fields[name][3], value)
         return value if known is None else known
 
-    def text(self, name: str, *, errors: str = "replace") -> str:
-        """Return a string, empty when the table does not have it; `errors` is how bytes that are no UTF-8 are met."""
-        raw = self.raw(name, size=1)
-        try:
-            return raw.decode("utf-8", errors)
-        except UnicodeDecodeError as error:
-            raise DamageError(f"{name} is no UTF-8: {raw[:40]!r}") from error
+    def text(self, name: str) -> str:
+        """Return a string, bytes that are no UTF-8 replaced; empty when the table does not have it."""
+        return self.raw(name).decode("utf-8", "replace")
 
-    def raw(self, name: str, *, size: int = 1) -> bytes:
-        """Return a copy of the bytes of a string or of a vector whose elements have a size in bytes."""
-        start, count = self.span(name, size=size)
-        self._file.spend(count * size)
-        return self._file.data[start : start + count * size]
+    def raw(self, name: str) -> bytes:
+        """Return a copy of the bytes of a string or byte vector, empty when the table does not have it."""
+        start, count = self.span(name)
+        self._file.spend(count)
+        return self._file.data[start : start + count]
 
     def span(self, name: str, *, size: int = 1) -> tuple[int, int]:
-        """Return start and element count of a vector, without reading it; (0, 0) when the table does not have it."""
+        """Return start and element count of a vector, unread; (0, 0) when the table does not have it."""
         position = self._find(name, self._fields[name][0], 4)
         return (0, 0) if position is None else self._file.span(self._file.follow(position), size)
 
@@ -152,6 +149,8 @@ class Table:
         """Return a vector of numbers, empty when the table does not have it."""
         form = _SCALARS[self._fields[name][1][1:-1]]
         start, count = self.span(name, size=form.size)
+        if count == 0:
+            return ()
         self._file.spend(count * 8)
         return struct.unpack_from(f"<{count}{form.format[1:]}", self._file.data, start)
 
@@ -161,7 +160,7 @@ class Table:
         return self.union(name, kind.partition(":")[2])
 
     def union(self, name: str, table: str) -> "Table | None":
-        """Return the table of a union field whose type field names it, or None when this table does not have it."""
+        """Return the table of a union field whose type field names it, or None when it is not there."""
         position = self._find(name, self._fields[name][0], 4)
         return None if position is None else Table(self._file, table, self._file.follow(position))
 

@@ -48,7 +48,7 @@ def _refuse_folder(path: Path) -> ModelError:
     if (path / "saved_model.pb").exists():
         return ModelError(
             f"{path}: a TensorFlow SavedModel folder, not a .tflite model",
-            hint=f"Convert it with tf.lite.TFLiteConverter.from_saved_model({str(path)!r}) and give the .tflite file.",
+            hint=f"Convert it with tf.lite.TFLiteConverter.from_saved_model({str(path)!r}).",
         )
     return ModelError(f"{path}: a folder, not a .tflite model", hint=_name_near_files(path / "model.tflite"))
 

@@ -4,8 +4,8 @@ For developers, when the TFLite schema grows; forge itself reads only schema.jso
 
     python -m tflm_forge.model.make_schema
 
-reads `schema_py_generated.py` of the installed `tflite-micro` package (the schema that TFLM itself is built with). A file
-or a folder of generated modules, such as that of the `tflite` package, may be given instead.
+reads `schema_py_generated.py` of the installed `tflite-micro` package: the schema that TFLM is built with.
+A file or a folder of generated modules, such as that of the `tflite` package, may be given instead.
 The text is only read, never imported, so the package's own dependencies are not needed.
 """
 
@@ -23,12 +23,12 @@ _DEFAULT_PACKAGE = "tflite_micro"
 _DEFAULT_FILE = "tensorflow/lite/micro/python/schema_py_generated.py"
 
 _SCALARS = {
-    "Bool": "bool", "Int8": "i8", "Uint8": "u8", "Int16": "i16", "Uint16": "u16", "Int32": "i32", "Uint32": "u32",
-    "Int64": "i64", "Uint64": "u64", "Float32": "f32", "Float64": "f64",
+    "Bool": "bool", "Int8": "i8", "Uint8": "u8", "Int16": "i16", "Uint16": "u16", "Int32": "i32",
+    "Uint32": "u32", "Int64": "i64", "Uint64": "u64", "Float32": "f32", "Float64": "f64",
 }  # fmt: skip
 
-# flatc's Python text has no type for an enum's field: these are the fields, by name, and for a name that has several meanings
-# by table and name. Source: tensorflow/compiler/mlir/lite/schema/schema.fbs.
+# flatc's Python text does not say which field has which enum: these are the fields, by name, and where a name
+# has several meanings by table and name. Source: tensorflow/compiler/mlir/lite/schema/schema.fbs.
 _ENUM_FIELDS = {
     "padding": "Padding",
     "fused_activation_function": "ActivationFunctionType",
@@ -96,19 +96,17 @@ def read_fields(table: str, node: ast.ClassDef) -> dict[str, list[Any]]:
             continue
         name = snake_case(method.name)
         field: list[Any] = [(int(offset[1]) - 4) // 2, field_kind(text)]
-        if "[" not in field[1] and field[1] in _SCALARS.values():
+        if field[1] in _SCALARS.values():
             field.append(ast.literal_eval(text.rsplit("return ", 1)[1].strip()))
             enum = _ENUM_FIELDS.get(f"{table}.{name}") or _ENUM_FIELDS.get(name)
-            if (enum is not None and field[1] == "i8") or (
-                enum is not None and field[1] == "u32" and "stablehlo" in table.lower()
-            ):
+            if enum is not None:
                 field.append(enum)
         fields[name] = field
     return fields
 
 
 def field_kind(text: str) -> str:
-    """Return the kind of a field from its getter: `i32`, `string`, `table:X`, `[i32]`, `[string]`, `[table:X]`, `union`."""
+    """Return a field's kind from its getter: `i32`, `string`, `union`, `table:X`, or one in brackets."""
     is_vector = "._tab.Vector(" in text
     if "._tab.Union(" in text:
         kind = "union"

@@ -37,7 +37,7 @@ class OpUse:
 
 
 def op_set(model: Model) -> tuple[OpUse, ...]:
-    """Return the ops that operators of any subgraph use, in canonical order: by builtin code, then by custom name."""
+    """Return the ops that operators of any subgraph use, by builtin code and then by custom name."""
     uses: dict[tuple[int, bytes], list[tuple[Operator, OpTypes]]] = {}
     for subgraph in model.subgraphs:
         for operator in subgraph.operators:

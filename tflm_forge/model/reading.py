@@ -30,13 +30,13 @@ from tflm_forge.model.soundness import (
 )
 
 COMPRESSION_METADATA = "COMPRESSION_METADATA"
-"""Metadata of models whose constants TFLM's own compression tool packed: their buffers are smaller than their shapes."""
+"""Metadata of models whose constants TFLM's compression tool packed: buffers are smaller than shapes say."""
 
 _HEADER_BYTES = 8
 _DAMAGED = "The file is cut short or damaged: copy or convert it again."
 _RECONVERT = "Convert the model again with a current TensorFlow (tf.lite.TFLiteConverter)."
 
-# A buffer's `offset` counts from 2; converters write 1 as a placeholder while the file is still being laid out.
+# A buffer's `offset` counts from 2; converters write 1 as a placeholder while they lay out the file.
 _FIRST_OUTSIDE_OFFSET = 2
 
 _Part = TypeVar("_Part")
@@ -118,7 +118,7 @@ def _read_metadata(table: Table, buffer_count: int) -> Metadata:
 
 
 def _read_opcode(table: Table) -> Opcode:
-    # The first field is a byte that ends at 127, where converters write the larger number into the second: the larger counts.
+    # The first field is a byte, 127 for all larger codes; older files lack the second: the larger one counts.
     builtin_code = max(table.scalar("deprecated_builtin_code"), table.scalar("builtin_code"))
     custom_name = table.text("custom_code") if builtin_code == CUSTOM_CODE else ""
     return Opcode(builtin_code=builtin_code, custom_name=custom_name, version=table.scalar("version"))
@@ -246,7 +246,7 @@ def _label_operator(index: int, opcode: Opcode, outputs: Sequence[int], tensors:
 
 
 def _read_options(table: Table) -> tuple[str, Mapping[str, Any]]:
-    """Return the name of the options' table and its fields; nothing when the schema does not know the table."""
+    """Return the name of the options' table and its fields; nothing when the schema does not know it."""
     for field in ("builtin_options", "builtin_options2"):
         kind = table.scalar(f"{field}_type")
         enum = "BuiltinOptions" if field == "builtin_options" else "BuiltinOptions2"

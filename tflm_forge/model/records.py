@@ -65,7 +65,7 @@ class Tensor:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the tensor, types under a byte packed; 0 for a type without a fixed size (STRING, VARIANT)."""
+        """Bytes of the tensor, types under a byte packed; 0 for STRING and VARIANT, of no fixed size."""
         return (self.element_count * (type_bits(self.type) or 0) + 7) // 8
 
     @property

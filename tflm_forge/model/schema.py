@@ -1,4 +1,4 @@
-"""The TFLite schema as data: slots of table fields and names of enum values. schema.json is made by make_schema.py."""
+"""The TFLite schema as data, read from schema.json (see make_schema.py): slots of fields, names of values."""
 
 import functools
 import json
@@ -13,9 +13,10 @@ SCHEMA_VERSION = 3
 IDENTIFIER = b"TFL3"
 
 _TYPE_BITS = {
-    "FLOAT32": 32, "FLOAT16": 16, "INT32": 32, "UINT8": 8, "INT64": 64, "STRING": None, "BOOL": 8, "INT16": 16,
-    "COMPLEX64": 64, "INT8": 8, "FLOAT64": 64, "COMPLEX128": 128, "UINT64": 64, "RESOURCE": 32, "VARIANT": None,
-    "UINT32": 32, "UINT16": 16, "INT4": 4, "BFLOAT16": 16, "INT2": 2, "UINT4": 4, "FLOAT8_E4M3FN": 8, "FLOAT8_E5M2": 8,
+    "FLOAT32": 32, "FLOAT16": 16, "INT32": 32, "UINT8": 8, "INT64": 64, "STRING": None, "BOOL": 8,
+    "INT16": 16, "COMPLEX64": 64, "INT8": 8, "FLOAT64": 64, "COMPLEX128": 128, "UINT64": 64, "RESOURCE": 32,
+    "VARIANT": None, "UINT32": 32, "UINT16": 16, "INT4": 4, "BFLOAT16": 16, "INT2": 2, "UINT4": 4,
+    "FLOAT8_E4M3FN": 8, "FLOAT8_E5M2": 8,
 }  # fmt: skip
 
 Fields = Mapping[str, list[Any]]
@@ -53,12 +54,12 @@ def enum_value(enum: str, name: str) -> int | None:
 
 
 def op_name(builtin_code: int, custom_name: str = "") -> str:
-    """Return what a person calls an op: `CONV_2D`, a custom op's own name, or `op code 300` when it is unknown."""
+    """Return what a person calls an op: `CONV_2D`, a custom op's own name, `op code 300` if unknown."""
     if builtin_code == CUSTOM_CODE:
         return custom_name or "CUSTOM"
     return enum_name("BuiltinOperator", builtin_code) or f"op code {builtin_code}"
 
 
 def type_bits(type_name: str) -> int | None:
-    """Return the bits of one element, or None for a type without a fixed size. A RESOURCE is TFLM's 32-bit handle."""
+    """Return the bits of one element, None for a type without fixed size. A RESOURCE is a 32-bit handle."""
     return _TYPE_BITS.get(type_name)

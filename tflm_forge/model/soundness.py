@@ -6,7 +6,7 @@ from typing import Any
 
 from tflm_forge.model.flatbuffer import DamageError
 from tflm_forge.model.records import Opcode, Quantization, Subgraph, Tensor
-from tflm_forge.model.schema import CUSTOM_CODE, op_name, type_bits
+from tflm_forge.model.schema import CUSTOM_CODE, type_bits
 
 MAX_RANK = 16
 """TFLite's own kernels end at 8 dimensions."""
@@ -26,7 +26,7 @@ _SHOWN_CHARACTERS = 80
 
 
 def in_quotes(name: str) -> str:
-    """Return a name from a file in quotes, with what is not printable escaped and the end of a long one left out."""
+    """Return a name from a file in quotes, what is not printable escaped, the end of a long one left out."""
     return repr(name if len(name) <= _SHOWN_CHARACTERS else name[:_SHOWN_CHARACTERS] + "...")
 
 
@@ -107,7 +107,8 @@ def check_constant(tensor: Tensor, *, compressed: bool) -> None:
     may_be_smaller = compressed or tensor.is_sparse
     if tensor.data_bytes != needed and not (may_be_smaller and tensor.data_bytes < needed):
         raise DamageError(
-            f"its buffer {tensor.buffer} holds {tensor.data_bytes} bytes, but {tensor.type} {list(tensor.shape)} takes {needed}"
+            f"its buffer {tensor.buffer} holds {tensor.data_bytes} bytes, "
+            f"but {tensor.type} {list(tensor.shape)} takes {needed}"
         )
     alignment = min(max(bits // 8, 1), 4)
     if tensor.data_offset % alignment:
@@ -128,12 +129,12 @@ def list_subgraph_calls(options_type: str, options: Mapping[str, Any]) -> tuple[
 
 
 def check_subgraph_calls(subgraphs: Sequence[Subgraph]) -> None:
-    """Refuse operators that run a subgraph that does not exist, or that run their own subgraph without end."""
+    """Refuse operators that run a subgraph that is not there, and subgraphs that run each other in a ring."""
     calls: list[list[int]] = []
     for subgraph in subgraphs:
         called: list[int] = []
         for operator in subgraph.operators:
-            where = f"subgraph {subgraph.index}: operator {operator.index}: {op_name(operator.builtin_code, operator.custom_name)}"
+            where = f"subgraph {subgraph.index}: operator {operator.index}: {operator.name}"
             if operator.name in _CALLING_OPS and not operator.options_type:
                 raise DamageError(f"{where}: has no options that name the subgraph to run")
             for target in list_subgraph_calls(operator.options_type, operator.options):
@@ -147,7 +148,7 @@ def check_subgraph_calls(subgraphs: Sequence[Subgraph]) -> None:
 
 
 def _find_cycle(calls: Sequence[Sequence[int]]) -> list[int]:
-    """Return a way from a node of a graph back to it, or nothing; without recursion, since a file may nest deeply."""
+    """Return a way from a node of a graph back to it, or nothing; no recursion, as a file may nest deeply."""
     finished: set[int] = set()
     for start in range(len(calls)):
         if start in finished:

@@ -1,4 +1,4 @@
-"""The op hash: one number for an op set, computed by forge and, separately, by the device from the model in flash."""
+"""The op hash: one number for an op set, which the device computes too, from the model in its flash."""
 
 import struct
 import zlib
@@ -25,8 +25,8 @@ class VersionedOp(Protocol):
 def pack_ops(ops: Iterable[VersionedOp]) -> bytes:
     """Return the canonical form of an op set, whatever order it comes in.
 
-    Ops sorted by (builtin code, custom name); for each, little-endian u32 builtin code, u32 version, u8 length of the
-    name, the name's UTF-8 bytes.
+    Ops sorted by (builtin code, custom name); for each, little-endian u32 builtin code, u32 version,
+    u8 length of the name, the name's UTF-8 bytes.
     """
     keyed = sorted((op.builtin_code, op.custom_name.encode(), op.version) for op in ops)
     return b"".join(struct.pack("<IIB", code, version, len(name)) + name for code, name, version in keyed)

@@ -4,7 +4,6 @@ import contextlib
 import functools
 import re
 import socket
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ PROGRAM = "qemu-system-arm"
 _MIN_VERSION = (6, 2)
 _VERSION_TIMEOUT_S = 10.0
 _LAST_LINES = 20
+_WAITING = "info: QEMU waiting for connection"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class QemuTarget:
 
     url: str
     argv: tuple[str, ...]
-    process: "subprocess.Popen[bytes]"
+    process: proc.Process
     errors: IO[bytes]
 
     def alive(self) -> bool:
@@ -38,14 +38,13 @@ class QemuTarget:
     def last_words(self) -> str:
         """Return the last lines QEMU has written to stderr."""
         self.errors.seek(0)
-        lines = self.errors.read().decode(errors="replace").rstrip().splitlines()
+        text = self.errors.read().decode(errors="replace")
+        lines = [line for line in text.rstrip().splitlines() if _WAITING not in line]
         return "\n".join(lines[-_LAST_LINES:])
 
     def exit_status(self, timeout_s: float) -> int | None:
         """Wait for QEMU to leave by itself; None: it is still there."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return self.process.wait(timeout=timeout_s)
-        return None
+        return proc.wait(self.process, timeout_s=timeout_s)
 
 
 @contextlib.contextmanager

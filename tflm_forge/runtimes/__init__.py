@@ -49,6 +49,7 @@ class BuildPlan:
         include_dirs: include folders, relative to root.
         defines: preprocessor definitions for runtime and application alike.
         flags: further compiler flags for the runtime's sources.
+        precompiled_headers: headers, as they are included, whose reading is most of the cost of compiling a source.
     """
 
     runtime: str
@@ -61,6 +62,7 @@ class BuildPlan:
     include_dirs: tuple[str, ...]
     defines: tuple[str, ...]
     flags: tuple[str, ...] = ()
+    precompiled_headers: tuple[str, ...] = ()
 
 
 class RuntimeModule(Protocol):

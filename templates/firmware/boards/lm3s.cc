@@ -1,4 +1,5 @@
-// Stellaris LM3S6965 (data sheet SPMS105). UART0, a PL011, on PA0 (RX) and PA1 (TX). 50 MHz from the PLL.
+// Stellaris LM3S6965 (data sheet SPMS105). UART0, a PL011, on PA0 (RX) and PA1 (TX). 50 MHz from
+// the PLL.
 #include "board_config.h"
 #include "cortex_m.h"
 
@@ -56,7 +57,7 @@ DriverState DriverInit() {
   Register(kUartGate) = Register(kUartGate) | 1;
   Register(kGpioGate) = Register(kGpioGate) | 1;
   // The data sheet wants three clocks before the gated units are used; this read takes them.
-  (void)Register(kGpioGate);
+  [[maybe_unused]] const uint32_t settled = Register(kGpioGate);
   Register(kAlternate) = Register(kAlternate) | 3;
   Register(kDigital) = Register(kDigital) | 3;
   const uint32_t divider = (core_hz * 4 + board_config::kBaud / 2) / board_config::kBaud;

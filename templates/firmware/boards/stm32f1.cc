@@ -1,4 +1,5 @@
-// STM32F100 (RM0041). USART1 on PA9 (TX) and PA10 (RX). 24 MHz from the PLL, fed by the internal oscillator.
+// STM32F100 (RM0041). USART1 on PA9 (TX) and PA10 (RX). 24 MHz from the PLL, fed by the internal
+// oscillator.
 #include "board_config.h"
 #include "cortex_m.h"
 
@@ -31,7 +32,8 @@ constexpr uint32_t kBaudRate = kUsart1 + 0x08;
 constexpr uint32_t kControl1 = kUsart1 + 0x0C;
 constexpr uint32_t kUsartTxRx = 1u << 13 | 1u << 3 | 1u << 2;
 
-// Returns the core's clock: what the board file says, or the internal oscillator's when the PLL does not start.
+// Returns the core's clock: what the board file says, or the internal oscillator's when the PLL
+// does not start.
 uint32_t StartClock() {
   Register(kClockConfig) = 0;
   Register(kRccControl) = Register(kRccControl) & ~kPllOn;

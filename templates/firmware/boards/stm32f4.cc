@@ -1,5 +1,6 @@
-// STM32F405/407 (RM0090). USART1 on PA9 (TX) and PA10 (RX). 168 MHz from the PLL, fed by the internal oscillator unless
-// the board file names a crystal: the same image then runs on any board, whatever its crystal.
+// STM32F405/407 (RM0090). USART1 on PA9 (TX) and PA10 (RX). 168 MHz from the PLL, fed by the
+// internal oscillator unless the board file names a crystal: the same image then runs on any board,
+// whatever its crystal.
 #include "board_config.h"
 #include "cortex_m.h"
 
@@ -52,7 +53,9 @@ constexpr uint32_t kTimPrescaler = 0x28;
 constexpr uint32_t kTimReload = 0x2C;
 
 // The PLL's input is divided to 1 MHz, then times 336, by 2: 168 MHz (RM0090, section 7.3.2).
-constexpr uint32_t PllConfig(uint32_t input_hz) { return input_hz / 1000000 | 336u << 6 | 7u << 24; }
+constexpr uint32_t PllConfig(uint32_t input_hz) {
+  return input_hz / 1000000 | 336u << 6 | 7u << 24;
+}
 
 bool SelectPllInput() {
   if constexpr (board_config::kHseHz != 0) {
@@ -66,7 +69,8 @@ bool SelectPllInput() {
   return WaitForBits(kRccControl, kHsiReady);
 }
 
-// Returns the core's clock: what the board file says, or the internal oscillator's when the PLL does not start.
+// Returns the core's clock: what the board file says, or the internal oscillator's when the PLL
+// does not start.
 uint32_t StartClock() {
   Register(kClockConfig) = 0;
   Register(kRccControl) = Register(kRccControl) & ~kPllOn;
@@ -103,7 +107,8 @@ DriverState DriverInit() {
   return {core_hz, emulated};
 }
 
-// In the emulator alone: on hardware the cycle counter runs. TIM2 counts every tick in 32 bits, TIM5 every 65536th.
+// In the emulator alone: on hardware the cycle counter runs. TIM2 counts every tick in 32 bits,
+// TIM5 every 65536th, give or take one.
 uint32_t DriverTimerStart() {
   Register(kApb1Enable) = Register(kApb1Enable) | 1u << 0 | 1u << 3;
   StartTimer(kTim2, 0);
@@ -114,7 +119,7 @@ uint32_t DriverTimerStart() {
 uint64_t DriverTimerRead() {
   const uint64_t coarse = static_cast<uint64_t>(Register(kTim5 + kTimCount)) << 16;
   const uint32_t fine = Register(kTim2 + kTimCount);
-  return coarse + (fine - static_cast<uint32_t>(coarse));
+  return coarse + static_cast<int32_t>(fine - static_cast<uint32_t>(coarse));
 }
 
 ResetCause DriverResetCause() {

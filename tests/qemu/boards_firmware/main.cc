@@ -26,6 +26,12 @@ uint8_t Read() {
   }
 }
 
+uintptr_t ReadAddress() {
+  uintptr_t address = 0;
+  for (int i = 0; i < 4; ++i) address = address << 8 | Read();
+  return address;
+}
+
 class Counted {
  public:
   Counted() : value_(0x1234) {}
@@ -40,8 +46,18 @@ uint32_t g_initialised = 0xCAFE;
 uint32_t g_cleared;
 alignas(16) __attribute__((section(".forge_arena"))) uint8_t g_tensor_arena[1024];
 
+// What does not fit a small board, when a test asks for it.
+#ifdef ROM_BYTES
+extern const uint8_t g_rom[ROM_BYTES];
+const uint8_t g_rom[ROM_BYTES] = {1};
+#endif
+#ifdef RAM_BYTES
+uint8_t g_ram[RAM_BYTES];
+#endif
+
 void Spin(uint32_t loops) {
-  for (uint32_t i = 0; i < loops; ++i) asm volatile("nop\n nop\n nop\n nop\n nop\n nop\n nop\n nop");
+  for (uint32_t i = 0; i < loops; ++i)
+    asm volatile("nop\n nop\n nop\n nop\n nop\n nop\n nop\n nop");
 }
 
 void ReportTicks(uint32_t loops) {
@@ -64,6 +80,12 @@ void ReportState() {
   WriteHex(g_initialised, 8);
   WriteHex(g_cleared, 8);
   WriteHex(reinterpret_cast<uintptr_t>(g_tensor_arena), 8);
+#ifdef ROM_BYTES
+  forge::UartWrite(g_rom, sizeof(g_rom));
+#endif
+#ifdef RAM_BYTES
+  forge::UartWrite(g_ram, sizeof(g_ram));
+#endif
   Write("\n");
 }
 
@@ -89,6 +111,7 @@ extern "C" void abort() {
   }
 }
 
+// Uses floating point, as a formatter of log lines would.
 void ForgeFault(const forge::FaultRecord& record) {
   Write("fault ");
   WriteHex(record.kind, 8);
@@ -100,6 +123,7 @@ void ForgeFault(const forge::FaultRecord& record) {
   WriteHex(record.mmfar, 8);
   WriteHex(record.sp, 8);
   WriteHex(forge::StackHighWater(), 8);
+  WriteHex(static_cast<uint32_t>(Divide(static_cast<float>(record.kind), 0.5f)), 8);
   Write("\n");
   for (;;) {
     const uint8_t command = Read();
@@ -136,7 +160,8 @@ int main() {
         break;
       }
       case 'l':
-        WriteHex(BadLoad(reinterpret_cast<const uint32_t*>(0xA0000000)), 8);
+        WriteHex(BadLoad(reinterpret_cast<const uint32_t*>(ReadAddress())), 8);
+        Write("\n");
         break;
       case 'u':
         BadInstruction();

@@ -1,12 +1,12 @@
 """Reads what a C or C++ source defines, declares and uses, without a compiler.
 
-Good enough to say which source files one function needs: names at namespace scope, the bodies' identifiers and
-the includes, after conditional compilation. It knows no types and resolves no overloads; a name in doubt counts
-as used, so that a file too many may be found, never one too few.
+Good enough to say which source files one function needs: names at namespace scope, the bodies' identifiers
+and the includes, after conditional compilation. It knows no types and resolves no overloads; a name in doubt
+counts as used, so that a file too many may be found, never one too few.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 _COMMENT_OR_STRING = re.compile(
@@ -21,10 +21,16 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _CONDITION_TOKEN = re.compile(r"defined|[A-Za-z_]\w*|\d+|&&|\|\||[!()]|==|!=|>=|<=|>|<")
 
 _KEYWORDS = frozenset(
-    "alignas auto bool break case char class const constexpr continue default delete do double else enum explicit "
-    "extern false float for friend goto if inline int long mutable namespace new noexcept nullptr operator override "
-    "private protected public return short signed sizeof static struct switch template this true typedef typename "
-    "union unsigned using virtual void volatile while reinterpret_cast static_cast const_cast".split()
+    re.findall(
+        r"\w+",
+        """
+        alignas auto bool break case char class const constexpr const_cast continue default
+        delete do double else enum explicit extern false float for friend goto if inline int
+        long mutable namespace new noexcept nullptr operator override private protected
+        public reinterpret_cast return short signed sizeof static static_cast struct switch
+        template this true typedef typename union unsigned using virtual void volatile while
+        """,
+    )
 )
 
 
@@ -37,15 +43,19 @@ class Scan:
 
     Attributes:
         includes: the paths of its include directives, as written.
-        defined: names of functions and variables with external linkage that it defines; methods as "Class::name".
-        declared: names of functions and variables that it declares at namespace scope.
-        used: identifiers in bodies, initialisers, members and macros.
+        defined: functions and variables with external linkage that it defines; methods as "Class::name".
+        declared: functions and variables that it declares at namespace scope.
+        uses: for each function, class, variable, alias and macro that it has, the names it mentions.
     """
 
     includes: frozenset[str]
     defined: frozenset[str]
     declared: frozenset[str]
-    used: frozenset[str]
+    uses: Mapping[str, frozenset[str]]
+
+    def all_uses(self) -> frozenset[str]:
+        """Return every name that anything in the file mentions."""
+        return frozenset().union(*self.uses.values())
 
 
 @dataclass(kw_only=True)
@@ -53,7 +63,13 @@ class _Found:
     includes: set[str] = field(default_factory=set)
     defined: set[str] = field(default_factory=set)
     declared: set[str] = field(default_factory=set)
-    used: set[str] = field(default_factory=set)
+    uses: dict[str, set[str]] = field(default_factory=dict)
+
+    def note_uses(self, name: str, tokens: Iterable[str]) -> None:
+        """Note what a function, class, variable, alias or macro mentions; a method's are its class's too."""
+        names = {token for token in tokens if _NAME.fullmatch(token) and token not in _KEYWORDS}
+        for part in filter(None, name.split("::")):
+            self.uses.setdefault(part, set()).update(names - {part})
 
 
 def scan_source(text: str, macros: Mapping[str, int | None]) -> Scan:
@@ -61,8 +77,8 @@ def scan_source(text: str, macros: Mapping[str, int | None]) -> Scan:
 
     Args:
         text: the file's text.
-        macros: value of each macro that is known, None for one known to be undefined; a condition on any other
-            macro keeps all its branches.
+        macros: value of each macro that is known, None for one known to be undefined; a condition on any
+            other macro keeps all its branches.
     """
     found = _Found()
     code = _select_branches(_strip(text), macros, found)
@@ -71,7 +87,7 @@ def scan_source(text: str, macros: Mapping[str, int | None]) -> Scan:
         includes=frozenset(found.includes),
         defined=frozenset(found.defined),
         declared=frozenset(found.declared),
-        used=frozenset(found.used - _KEYWORDS),
+        uses={name: frozenset(names) for name, names in found.uses.items()},
     )
 
 
@@ -127,7 +143,8 @@ def _select_branches(text: str, macros: Mapping[str, int | None], found: _Found)
             if path:
                 found.includes.add(path.group(1))
         elif active and word == "define":
-            found.used.update(_NAME.findall(rest)[1:])
+            name, *names = _NAME.findall(rest) or ("",)
+            found.note_uses(name, names)
     return "\n".join(kept)
 
 
@@ -257,7 +274,12 @@ def _matching_brace(tokens: list[str], position: int) -> int:
 
 def _is_class(statement: list[str]) -> bool:
     words = [t for t in _without_template(statement) if t not in ("typedef", "static", "const", "extern")]
-    return bool(words) and words[0] in ("class", "struct", "union", "enum") and "(" not in words and "=" not in words
+    return (
+        bool(words)
+        and words[0] in ("class", "struct", "union", "enum")
+        and "(" not in words
+        and "=" not in words
+    )
 
 
 def _is_function(statement: list[str]) -> bool:
@@ -285,22 +307,27 @@ def _without_template(statement: list[str]) -> list[str]:
 
 def _note_definition(statement: list[str], body: list[str], found: _Found, *, hidden: bool) -> None:
     if _is_class(statement):
-        found.used.update(_class_uses(statement, body))
+        found.note_uses(_class_name(statement), _class_uses(statement, body))
         return
-    found.used.update(t for t in body if _NAME.fullmatch(t))
     if not _is_function(statement):
+        found.note_uses(_variable_name(_without_template(statement)), body)
         return
-    internal = hidden or any(t in _INTERNAL or t.startswith("__STATIC") for t in statement)
     name = _function_name(statement)
-    found.used.update(t for t in statement if _NAME.fullmatch(t) and t != name.rpartition("::")[2])
+    found.note_uses(name, (*statement, *body))
+    internal = hidden or any(t in _INTERNAL or t.startswith("__STATIC") for t in statement)
     if name and not internal:
         found.defined.add(name)
-    elif name and "inline" in statement:
-        found.declared.add(name)
+
+
+def _class_name(statement: list[str]) -> str:
+    words = _without_template(statement)
+    stop = words.index(":") if ":" in words else len(words)
+    names = [t for t in words[:stop] if _NAME.fullmatch(t) and t not in _KEYWORDS]
+    return names[-1] if names else ""
 
 
 def _class_uses(statement: list[str], body: list[str]) -> Iterator[str]:
-    """Names used by a class: its bases, its members' types and its inline bodies, not its methods' declarations."""
+    """Names a class uses: its bases, its members' types, its inline bodies; not its methods' declarations."""
     yield from (t for t in statement[2:] if _NAME.fullmatch(t))
     position = 0
     part: list[str] = []
@@ -322,34 +349,39 @@ def _class_uses(statement: list[str], body: list[str]) -> Iterator[str]:
 
 def _note_statement(statement: list[str], found: _Found, *, hidden: bool) -> None:
     words = _without_template(statement)
-    if not words or words[0] in ("using", "typedef", "friend") or _is_class(words):
+    if not words or words[0] == "friend" or _is_class(words):
         return
-    if "=" in words or "{}" in words:
+    if words[0] in ("using", "typedef"):
+        names = [t for t in words if _NAME.fullmatch(t) and t not in _KEYWORDS]
+        if names:
+            found.note_uses(names[0] if words[0] == "using" and "=" in words else names[-1], names)
+    elif "=" in words or "{}" in words:
         _note_variable(words, found, hidden=hidden)
-        return
-    if "(" in words:
-        name = _function_name(words)
+    elif "(" in words:
+        name = _function_name(words).rpartition("::")[2]
         if name:
-            found.declared.add(name.rpartition("::")[2])
-        return
-    names = [t for t in words if _NAME.fullmatch(t) and t not in _KEYWORDS]
-    if names:
-        target = _variable_name(words)
-        if "extern" in words:
-            found.declared.add(target)
-        elif not hidden and "static" not in words and len(names) > 1:
-            found.defined.add(target)
-        found.used.update(names[:-1])
+            found.declared.add(name)
+            found.note_uses(name, words)
+    else:
+        _note_plain_variable(words, found, hidden=hidden)
+
+
+def _note_plain_variable(words: list[str], found: _Found, *, hidden: bool) -> None:
+    name = _variable_name(words)
+    typed = sum(1 for t in words if _NAME.fullmatch(t)) > 1
+    found.note_uses(name, words)
+    if "extern" in words:
+        found.declared.add(name)
+    elif name and typed and not hidden and "static" not in words:
+        found.defined.add(name)
 
 
 def _note_variable(words: list[str], found: _Found, *, hidden: bool) -> None:
     stop = min((words.index(mark) for mark in ("=", "{}") if mark in words), default=len(words))
     head = words[:stop]
-    found.used.update(t for t in words if _NAME.fullmatch(t) and t not in _KEYWORDS)
-    if hidden or "static" in head or "constexpr" in head:
-        return
     name = _variable_name(head)
-    if name:
+    found.note_uses(name, words)
+    if name and not hidden and "static" not in head and "constexpr" not in head:
         found.defined.add(name)
 
 

@@ -34,7 +34,9 @@ _DROPPED: Mapping[str, tuple[str, ...]] = {
 }
 _LICENCES = ("LICEN[CS]E*", "COPYING*", "NOTICE*", "AUTHORS*", "LICENSES")
 
-_NO_COMMIT = re.compile(r"not our ref|couldn't find remote ref|unadvertised object|no such remote ref", re.IGNORECASE)
+_NO_COMMIT = re.compile(
+    r"not our ref|couldn't find remote ref|unadvertised object|no such remote ref", re.IGNORECASE
+)
 _UNREACHABLE = re.compile(
     r"could not resolve|unable to access|connection|does not appear to be a git repository|does not exist|"
     r"not found|could not read|timed out|unable to connect|dubious ownership|network",
@@ -58,13 +60,20 @@ def mirror_url(mirror: str, repository: str) -> str:
     pattern = mirror or DEFAULT_MIRROR
     if "{name}" not in pattern:
         raise UsageError(
-            f"--mirror {pattern}: has no {{name}}", hint="For example --mirror 'https://git.example.org/{owner}/{name}'."
+            f"--mirror {pattern}: has no {{name}}",
+            hint="For example --mirror 'https://git.example.org/{owner}/{name}'.",
         )
     unknown = sorted(set(re.findall(r"\{(\w*)\}", pattern)) - {"owner", "name"})
     if unknown:
-        raise UsageError(f"--mirror {pattern}: unknown {{{unknown[0]}}}", hint="It may hold {owner} and {name}.")
+        raise UsageError(
+            f"--mirror {pattern}: unknown {{{unknown[0]}}}", hint="It may hold {owner} and {name}."
+        )
     url = pattern.replace("{owner}", owner).replace("{name}", name)
-    return str(Path(url).expanduser().resolve()) if "://" not in url and not re.match(r"[\w.-]+@?[\w.-]*:", url) else url
+    return (
+        str(Path(url).expanduser().resolve())
+        if "://" not in url and not re.match(r"[\w.-]+@?[\w.-]*:", url)
+        else url
+    )
 
 
 def fetch_package(pin: Pin, folder: Path, *, mirror: str, patch: Path | None) -> str:
@@ -101,7 +110,14 @@ def fetch_package(pin: Pin, folder: Path, *, mirror: str, patch: Path | None) ->
 def _git(folder: Path, *args: str, timeout_s: float = _LOCAL_TIMEOUT_S, check: bool = True) -> Completed:
     """Run git in a folder's own repository, whatever repository or hook forge itself was started from."""
     git_dir = folder / ".git"
-    options = ["-c", "core.autocrlf=false", "-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false"]
+    options = [
+        "-c",
+        "core.autocrlf=false",
+        "-c",
+        "core.hooksPath=/dev/null",
+        "-c",
+        "advice.detachedHead=false",
+    ]
     options += ["-c", "filter.lfs.smudge=", "-c", "filter.lfs.process=", "-c", "filter.lfs.required=false"]
     environment = {
         "GIT_TERMINAL_PROMPT": "0",
@@ -120,7 +136,11 @@ def _fetch_error(pin: Pin, url: str, output: str) -> ToolError:
     if _DISK_FULL.search(output):
         return disk_full_error(pin.repository)
     if _NO_COMMIT.search(output):
-        what = f"tag {pin.ref.removeprefix('refs/tags/')}" if pin.ref.startswith("refs/tags/") else f"commit {pin.ref}"
+        what = (
+            f"tag {pin.ref.removeprefix('refs/tags/')}"
+            if pin.ref.startswith("refs/tags/")
+            else f"commit {pin.ref}"
+        )
         return ToolError(
             f"{pin.repository}: {shown} does not have {what}",
             hint=f"Bring the mirror up to date, or say which commit to use instead: "
@@ -129,8 +149,8 @@ def _fetch_error(pin: Pin, url: str, output: str) -> ToolError:
     if _UNREACHABLE.search(output):
         return ToolError(
             f"{pin.repository}: {shown} can not be reached",
-            hint=f"{tail}\nUse a mirror: --mirror 'URL-or-folder with {{owner}} and {{name}}' or {MIRROR_VARIABLE}; "
-            "or a tree of your own: --tree DIR.",
+            hint=f"{tail}\nUse a mirror: --mirror 'URL-or-folder with {{owner}} and {{name}}' or "
+            f"{MIRROR_VARIABLE}; or a tree of your own: --tree DIR.",
         )
     return ToolError(f"{pin.repository}: fetching {pin.ref} from {shown} failed", hint=tail)
 
@@ -139,7 +159,7 @@ def disk_full_error(what: str) -> ToolError:
     """Build the error for a disk that filled up while something was installed."""
     return ToolError(
         f"{what}: the disk is full; nothing was installed",
-        hint="A tree needs about 60 MB, and 200 MB while it is installed. Free some, or set FORGE_HOME elsewhere.",
+        hint="A tree needs 25 MB, and 300 MB while it is installed. Free some, or set FORGE_HOME elsewhere.",
     )
 
 

@@ -4,7 +4,6 @@ import contextlib
 import errno
 import hashlib
 import json
-import os
 import re
 import shutil
 import tempfile
@@ -20,7 +19,7 @@ from tflm_forge.files import write_if_changed
 from tflm_forge.proc import has_tool, run
 from tflm_forge.registry import unknown_name
 from tflm_forge.resources import home_dir
-from tflm_forge.runtimes.tflm.fetch import disk_full_error, fetch_package, hide_credentials
+from tflm_forge.runtimes.tflm.fetch import disk_full_error, fetch_package
 from tflm_forge.runtimes.tflm.pins import TFLM_COMMIT, TFLM_REPOSITORY, Pin, read_pins, tflm_pin
 from tflm_forge.runtimes.tflm.tree import PACKAGES, Tree, locate_packages
 
@@ -65,7 +64,9 @@ class Installed:
 
     def tree(self) -> Tree:
         """Return the tree itself."""
-        return Tree(version=self.version, folders={p: self.folder / p for p in PACKAGES if (self.folder / p).exists()})
+        return Tree(
+            version=self.version, folders={p: self.folder / p for p in PACKAGES if (self.folder / p).exists()}
+        )
 
 
 def runtime_dir() -> Path:
@@ -83,7 +84,7 @@ def list_installed() -> tuple[Installed, ...]:
 
 
 def find_installed(name: str = "") -> Installed | None:
-    """Return the tree of a name or a commit's start, without one the tree in use; None when nothing is installed.
+    """Return the tree of a name or a commit's start, without one the tree in use; None when there is none.
 
     Raises:
         UsageError: trees are installed, but none of that name.
@@ -110,15 +111,19 @@ def use_tree(name: str) -> Installed:
 
 
 def install(
-    *, mirror: str = "", commits: Mapping[str, str] | None = None, tree: Path | None = None, force: bool = False
+    *,
+    mirror: str = "",
+    commits: Mapping[str, str] | None = None,
+    tree: Path | None = None,
+    force: bool = False,
 ) -> Installed:
     """Install a TFLM tree and make it the one that builds use.
 
     Args:
         mirror: URL or folder pattern with `{owner}` and `{name}`; empty for GitHub.
         commits: repository to the commit the user wants instead of the pinned one.
-        tree: a user's checkout, or the output of upstream's create_tflm_tree.py, to be used in place; packages
-            it lacks are fetched.
+        tree: a user's checkout, or the output of upstream's create_tflm_tree.py, to be used in place;
+            packages it lacks are fetched.
         force: install again what is installed already.
 
     Raises:
@@ -161,6 +166,34 @@ def remove(name: str) -> Installed:
         if current.is_file() and current.read_text(encoding="utf-8").strip() == record.name:
             current.unlink()
     return record
+
+
+def refresh(record: Installed) -> Installed:
+    """Read a user's tree again when its files changed since; other trees do not change."""
+    if not record.in_place:
+        return record
+    if not (record.folder / "tflite-micro").is_dir():
+        raise ToolError(
+            f"the TFLM tree {record.in_place} is gone",
+            hint=f"forge runtime remove {record.name}, or bring it back.",
+        )
+    if _fingerprint(record.tree()) == _read_json(record.folder / RECORD_NAME).get("fingerprint"):
+        return record
+    with _locked(runtime_dir()):
+        version = _in_place_version(Path(record.in_place))
+        sources = [*record.sources]
+        _finish(record.folder, version=version, in_place=record.in_place, sources=sources)
+    return _read_record(record.folder) or record
+
+
+def _fingerprint(tree: Tree) -> str:
+    """Return a value that changes when a source or header of the tree is written, added or removed."""
+    digest = hashlib.sha256()
+    for pattern in ("tensorflow/**/*.[ch]*", "signal/**/*.[ch]*"):
+        for file in tree.glob("tflite-micro", pattern):
+            status = tree.path(file).stat()
+            digest.update(f"{file} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
 
 
 @contextlib.contextmanager
@@ -216,12 +249,17 @@ def _stage_in_place(staging: Path, root: Path, mirror: str, commits: Mapping[str
     folder = staging / "tree"
     folder.mkdir()
     packages = locate_packages(root)
+    version = _in_place_version(root)
     commit = _head_commit(root)
-    version = commit or f"tree-{root.name}"
     for package, path in packages.items():
         (folder / package).symlink_to(path, target_is_directory=True)
-    sources = [Source(package=p, repository=TFLM_REPOSITORY if p == "tflite-micro" else "", commit="") for p in packages]
-    sources[0] = Source(package="tflite-micro", repository=TFLM_REPOSITORY, commit=commit.removesuffix("-changed"))
+    sources = [
+        Source(package=p, repository=TFLM_REPOSITORY if p == "tflite-micro" else "", commit="")
+        for p in packages
+    ]
+    sources[0] = Source(
+        package="tflite-micro", repository=TFLM_REPOSITORY, commit=commit.removesuffix("-changed")
+    )
     missing = [p for p in PACKAGES if p not in packages]
     if missing:
         tree = Tree(version=version, folders={"tflite-micro": root})
@@ -242,20 +280,30 @@ def _finish(folder: Path, *, version: str, in_place: str, sources: list[Source])
 
     tree = Tree(version=version, folders={p: folder / p for p in PACKAGES if (folder / p).exists()})
     _check_flatbuffers(tree)
-    (folder / CATALOGUE_NAME).write_text(json.dumps(read_tree(tree), indent=1) + "\n", encoding="utf-8")
+    write_if_changed(folder / CATALOGUE_NAME, f"{json.dumps(read_tree(tree), indent=1)}\n".encode())
     record = {
         "format": _RECORD_FORMAT,
         "version": version,
         "in_place": in_place,
+        "fingerprint": _fingerprint(tree) if in_place else "",
         "sources": [asdict(source) for source in sources],
     }
-    (folder / RECORD_NAME).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    write_if_changed(folder / RECORD_NAME, f"{json.dumps(record, indent=1)}\n".encode())
 
 
 def _check_flatbuffers(tree: Tree) -> None:
     """Compare the flatbuffers headers with the version that the schema header insists on when compiled."""
     have = _versions(tree.read(_FLATBUFFERS_BASE), "#define")
-    want = next((v for f in (_SCHEMA, _SCHEMA_OLD) if tree.has(f) for v in [_versions(tree.read(f), "static_assert")] if v), ())
+    want = next(
+        (
+            v
+            for f in (_SCHEMA, _SCHEMA_OLD)
+            if tree.has(f)
+            for v in [_versions(tree.read(f), "static_assert")]
+            if v
+        ),
+        (),
+    )
     if want and have and want != have:
         raise ToolError(
             f"TFLM {tree.version} needs flatbuffers {'.'.join(want)}; this one is {'.'.join(have)}",
@@ -264,16 +312,17 @@ def _check_flatbuffers(tree: Tree) -> None:
 
 
 def _versions(text: str, kind: str) -> tuple[str, ...]:
-    pattern = r"#define FLATBUFFERS_VERSION_{} (\d+)" if kind == "#define" else r"FLATBUFFERS_VERSION_{} == (\d+)"
+    pattern = (
+        r"#define FLATBUFFERS_VERSION_{} (\d+)" if kind == "#define" else r"FLATBUFFERS_VERSION_{} == (\d+)"
+    )
     found = [re.search(pattern.format(part), text) for part in ("MAJOR", "MINOR", "REVISION")]
     return tuple(m.group(1) for m in found if m)
 
 
 def _read_record(folder: Path) -> Installed | None:
     """Return the record of an installed tree, or None when it is not one or is damaged."""
-    path = folder / RECORD_NAME
     try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        record = _read_json(folder / RECORD_NAME)
         if record["format"] != _RECORD_FORMAT:
             return None
         return Installed(
@@ -285,6 +334,11 @@ def _read_record(folder: Path) -> Installed | None:
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return value
 
 
 def _commit_name(commits: Mapping[str, str]) -> str:
@@ -304,6 +358,10 @@ def _same_commits(record: Installed, commits: Mapping[str, str]) -> bool:
     return all(have.get(repository) == commit for repository, commit in commits.items())
 
 
+def _in_place_version(root: Path) -> str:
+    return _head_commit(root) or f"tree-{root.name}"
+
+
 def _head_commit(root: Path) -> str:
     """Return the commit of a user's checkout, "<commit>-changed" when files differ; empty without git."""
     if not (root / ".git").exists() or not has_tool("git"):
@@ -313,23 +371,3 @@ def _head_commit(root: Path) -> str:
         return ""
     changed = run(["git", "-C", root, "status", "--porcelain", "-uno"], timeout_s=60.0, check=False)
     return head.output.strip() + ("-changed" if changed.output.strip() else "")
-
-
-def describe_mirror(option: str | None) -> str:
-    """Return the mirror that an install uses: the option, else the environment; empty for GitHub."""
-    return option or os.environ.get("FORGE_TFLM_MIRROR", "")
-
-
-__all__ = [
-    "CATALOGUE_NAME",
-    "Installed",
-    "Source",
-    "describe_mirror",
-    "find_installed",
-    "hide_credentials",
-    "install",
-    "list_installed",
-    "remove",
-    "runtime_dir",
-    "use_tree",
-]

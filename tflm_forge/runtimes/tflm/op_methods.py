@@ -1,4 +1,4 @@
-"""Reads the Add methods of a tree's micro_mutable_op_resolver.h: what each registers, under which code or name."""
+"""Reads the Add methods of a tree's op resolver: what each registers, under which code or name."""
 
 import re
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class OpMethod:
         builtin_code: the code it registers; 32 for a custom op.
         custom_name: the custom name it registers, else empty.
         name: what a person calls the op: the enumerator, or the custom name.
-        function: the registration function it takes or calls, with its namespaces ("tflite::Register_CONV_2D").
+        function: the registration function it takes or calls ("tflite::Register_CONV_2D").
         argument: how it takes another registration.
     """
 
@@ -55,7 +55,8 @@ def read_builtin_codes(tree: Tree) -> dict[str, int]:
                 codes = {name: int(code) for name, code in _ENUM_ROW.findall(enum.group(1))}
                 return {name: code for name, code in codes.items() if name not in ("MIN", "MAX")}
     raise ToolError(
-        f"TFLM {tree.version}: no BuiltinOperator in {_SCHEMAS[0]}", hint="The tree is not complete or too old."
+        f"TFLM {tree.version}: no BuiltinOperator in {_SCHEMAS[0]}",
+        hint="The tree is not complete or too old.",
     )
 
 
@@ -80,12 +81,19 @@ def read_op_methods(tree: Tree, custom_names: Mapping[str, str]) -> tuple[OpMeth
         body, _ = _balanced(text, text.index("{", after), "{}")
         methods.append(_read_method(tree, name, parameters, body, codes, custom_names))
     if not methods:
-        raise ToolError(f"TFLM {tree.version}: {RESOLVER} has no Add method", hint="The tree is not complete.")
+        raise ToolError(
+            f"TFLM {tree.version}: {RESOLVER} has no Add method", hint="The tree is not complete."
+        )
     return tuple(sorted(methods, key=lambda m: m.method))
 
 
 def _read_method(
-    tree: Tree, method: str, parameters: str, body: str, codes: Mapping[str, int], custom_names: Mapping[str, str]
+    tree: Tree,
+    method: str,
+    parameters: str,
+    body: str,
+    codes: Mapping[str, int],
+    custom_names: Mapping[str, str],
 ) -> OpMethod:
     register = _REGISTER.search(parameters) or _REGISTER.search(body)
     builtin = _BUILTIN.search(body)
@@ -101,7 +109,9 @@ def _read_method(
             hint="This TFLM commit is newer than this forge knows; use an older one or --runtime bundled.",
         )
     namespaces = [n for n in register.group(1).split("::") if n and n != "tflite"]
-    argument: Argument = "none" if not parameters.strip() else ("pointer" if "*" in parameters else "reference")
+    argument: Argument = (
+        "none" if not parameters.strip() else ("pointer" if "*" in parameters else "reference")
+    )
     return OpMethod(
         method=method,
         builtin_code=code,

@@ -1,4 +1,4 @@
-"""Which commit of which repository makes up a TFLM tree: forge's pinned one, or what a tree's own scripts say."""
+"""Which commit of which repository makes up a TFLM tree: the pinned one, or what a tree's scripts say."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -142,7 +142,9 @@ def _make_pin(tree: Tree, package: str, repository: str, ref: str, commits: Mapp
     if _COMMIT.fullmatch(ref):
         return Pin(package=package, repository=repository, ref=ref, commit=ref, patch=patch)
     known = _TAG_COMMITS.get((repository, ref), "")
-    return Pin(package=package, repository=repository, ref=known or f"refs/tags/{ref}", commit=known, patch=patch)
+    return Pin(
+        package=package, repository=repository, ref=known or f"refs/tags/{ref}", commit=known, patch=patch
+    )
 
 
 def _read_urls(script: str) -> list[tuple[str, str]]:

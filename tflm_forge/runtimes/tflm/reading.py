@@ -11,7 +11,7 @@ from tflm_forge.runtimes.tflm.tree import Tree
 
 FORMAT = 1
 _KERNEL_FOLDERS = ("tensorflow/lite/micro/kernels", "signal/micro/kernels")
-# Type suffixes of specialised registrations; INT8REF keeps reference code for comparing and is never a choice.
+# Type suffixes of specialised registrations. INT8REF keeps reference code for comparing: never a choice.
 _SUFFIX = re.compile(r"_(INT4|INT8|INT16|INT32|FLOAT|INT8_INT16)")
 _DECLARED = re.compile(r"\b(Register_\w+)\s*\(\s*\)")
 _NAME_FUNCTION = re.compile(r'const\s+char\s*\*\s*(\w+)\s*\(\s*\)\s*\{\s*return\s*"([^"]*)"\s*;\s*\}')
@@ -24,8 +24,8 @@ def read_tree(tree: Tree) -> dict[str, Any]:
     """Read a tree's catalogue.
 
     Returns:
-        A value for JSON: format, version, ops (one row per Add method) and kernel_sets (sources of the core; for
-        each Add method its further sources and specialised registrations).
+        A value for JSON: format, version, ops (one row per Add method) and kernel_sets (sources of the core;
+        for each Add method its further sources and specialised registrations).
 
     Raises:
         ToolError: the tree is not complete, or newer than this reader understands.
@@ -64,7 +64,7 @@ def read_tree(tree: Tree) -> dict[str, Any]:
 def _read_kernel_set(
     tree: Tree, name: str, methods: tuple[OpMethod, ...], headers: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """Return the core's and every op's sources; None when the tree lacks a kernel (a tree made for another set)."""
+    """Return the core's and every op's sources; None when the tree was made for another kernel set."""
     graph = read_source_graph(tree, name)
     core = graph.core()
     ops = {}
@@ -84,8 +84,10 @@ def _first_missing(tree: Tree, methods: tuple[OpMethod, ...]) -> str:
     return ", ".join(m.name for m in methods if _bare(m.function) not in definers)
 
 
-def _specialised(method: OpMethod, graph: SourceGraph, headers: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return the registrations for one type that this kernel set defines itself; aliases of the general one are not."""
+def _specialised(
+    method: OpMethod, graph: SourceGraph, headers: Mapping[str, str]
+) -> dict[str, dict[str, str]]:
+    """Return the registrations for one type that this kernel set defines itself, not its aliases."""
     if method.argument == "none":
         return {}
     bare = _bare(method.function)

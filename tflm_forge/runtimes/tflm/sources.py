@@ -1,6 +1,5 @@
-"""Finds the source files that a function of a TFLM tree needs, by resolving names through the tree's headers."""
+"""Finds the source files that a function of a TFLM tree needs, by resolving names through its headers."""
 
-import functools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ _CORE_FOLDERS = ("", "/arena_allocator", "/memory_planner", "/tflite_bridge")
 # The board supplies these (debug output and time): see cortex_m_generic's README.
 _BOARD_FILES = frozenset({"debug_log", "micro_time", "system_setup"})
 _GENERATED = "schema_generated.h"
+_INCLUDE_FOLDERS = ("tflite-micro", "cmsis_nn/Include", "cmsis_nn", "kissfft")
 _SOURCE_SUFFIXES = (".cc", ".cpp", ".c")
 
 # What the generated application uses of TFLM beside its ops.
@@ -22,12 +22,11 @@ _APPLICATION_NAMES = (
     "MicroResourceVariables",
     "SingleArenaBufferAllocator",
     "MicroPrintf",
-    "AbortImpl",
 )
 
 _MACROS: Mapping[str, int | None] = {
     "TF_LITE_STATIC_MEMORY": 1,
-    "TF_LITE_MCU_DEBUG_LOG": 1,
+    "TF_LITE_MCU_DEBUG_LOG": None,
     "__cplusplus": 201703,
     "XTENSA": None,
     "HIFI3": None,
@@ -89,22 +88,32 @@ def read_source_graph(tree: Tree, kernel_set: str) -> SourceGraph:
 def list_sources(tree: Tree, kernel_set: str) -> tuple[str, ...]:
     """Return the candidates for a build: core, kernels and signal sources, without tests and ports.
 
-    A kernel set's file replaces the reference file of the same name, as upstream's specialize_files.py has it.
+    A kernel set's file replaces the reference file of the same name, as in upstream's specialize_files.py.
     """
     found: list[str] = []
     lite = tree.glob("tflite-micro", "tensorflow/**/*")
-    found += [f for f in lite if not f.startswith((f"tflite-micro/{_MICRO}/", "tflite-micro/tensorflow/lite/experimental/"))]
+    found += [
+        f
+        for f in lite
+        if not f.startswith((f"tflite-micro/{_MICRO}/", "tflite-micro/tensorflow/lite/experimental/"))
+    ]
     for folder in _CORE_FOLDERS:
         found += tree.glob("tflite-micro", f"{_MICRO}{folder}/*")
     folders = ["kernels"] if kernel_set == "reference" else ["kernels", f"kernels/{kernel_set}"]
     kernels: dict[str, str] = {}
     for folder in folders:
-        kernels.update({_stem(f): f for f in tree.glob("tflite-micro", f"{_MICRO}/{folder}/*") if _is_built(f)})
+        kernels.update(
+            {_stem(f): f for f in tree.glob("tflite-micro", f"{_MICRO}/{folder}/*") if _is_built(f)}
+        )
     found += kernels.values()
     found += tree.glob("tflite-micro", "signal/micro/kernels/*")
     found += tree.glob("tflite-micro", "signal/src/**/*")
     if kernel_set == "cmsis_nn":
-        found += [f for f in tree.glob("cmsis_nn", "Source/**/*") if not f.endswith(("_f16.c", "_f32.c", "_flt.c"))]
+        found += [
+            f
+            for f in tree.glob("cmsis_nn", "Source/**/*.c")
+            if not f.endswith(("_f16.c", "_f32.c", "_flt.c"))
+        ]
     return tuple(sorted({f for f in found if _is_built(f)}))
 
 
@@ -128,6 +137,7 @@ class _Resolver:
         self._sources = list_sources(tree, kernel_set)
         self._scans: dict[str, Scan] = {}
         self._reached: dict[str, frozenset[str]] = {}
+        self._present: dict[str, bool] = {}
 
     def graph(self) -> SourceGraph:
         definers: dict[str, set[str]] = defaultdict(set)
@@ -151,18 +161,28 @@ class _Resolver:
     ) -> frozenset[str]:
         scan = self._scan(source)
         headers = self._headers(source)
-        used = set(scan.used)
-        declared = set(scan.declared)
-        for header in headers:
-            used |= self._scan(header).used
-            declared |= self._scan(header).declared
+        declared = set(scan.declared).union(*(self._scan(header).declared for header in headers))
         found: set[str] = set()
-        for name in used:
+        for name in self._mentioned(source, headers):
             if name in by_class:
                 found |= by_class[name]
             if name in declared and name in definers and name not in scan.defined:
                 found |= self._choose(name, headers, definers[name])
         return frozenset(found - {source})
+
+    def _mentioned(self, source: str, headers: frozenset[str]) -> set[str]:
+        """Return the names a source mentions, and what each of them mentions in turn in its headers."""
+        found: set[str] = set()
+        todo = set(self._scan(source).all_uses())
+        while todo:
+            found |= todo
+            todo = {
+                deeper
+                for header in headers
+                for name in todo
+                for deeper in self._scan(header).uses.get(name, ())
+            } - found
+        return found
 
     def _choose(self, name: str, headers: frozenset[str], files: set[str]) -> set[str]:
         """Of several files that define a name, those that share the header which declares it."""
@@ -176,7 +196,7 @@ class _Resolver:
         if file not in self._scans:
             if file.endswith(_GENERATED):
                 self._scans[file] = Scan(
-                    includes=frozenset(), defined=frozenset(), declared=frozenset(), used=frozenset()
+                    includes=frozenset(), defined=frozenset(), declared=frozenset(), uses={}
                 )
             else:
                 text = self._tree.read(file)
@@ -189,17 +209,22 @@ class _Resolver:
             found: set[str] = set()
             todo = [file]
             while todo:
-                for path in self._scan(todo.pop()).includes:
-                    header = self._find_header(path)
+                including = todo.pop()
+                for path in self._scan(including).includes:
+                    header = self._find_header(path, including)
                     if header and header not in found:
                         found.add(header)
                         todo.append(header)
             self._reached[file] = frozenset(found)
         return self._reached[file]
 
-    @functools.cache  # noqa: B019 -- a resolver lives for one reading of a tree
-    def _find_header(self, path: str) -> str | None:
-        for candidate in (f"tflite-micro/{path}", f"cmsis_nn/Include/{path}", f"kissfft/{path}"):
-            if self._tree.has(candidate):
+    def _find_header(self, path: str, including: str) -> str | None:
+        """Return the file of an include directive, the includer's own folder first; None outside the tree."""
+        own = f"{including.rpartition('/')[0]}/{path}"
+        others = (f"{folder}/{path}" for folder in _INCLUDE_FOLDERS)
+        for candidate in (own, *others):
+            if candidate not in self._present:
+                self._present[candidate] = self._tree.has(candidate)
+            if self._present[candidate]:
                 return candidate
         return None

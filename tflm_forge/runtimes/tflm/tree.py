@@ -52,7 +52,9 @@ class Tree:
         folder = self.folders.get(package)
         if folder is None:
             return []
-        return sorted(f"{package}/{p.relative_to(folder).as_posix()}" for p in folder.glob(pattern) if p.is_file())
+        return sorted(
+            f"{package}/{p.relative_to(folder).as_posix()}" for p in folder.glob(pattern) if p.is_file()
+        )
 
 
 # Where a package lies in a user's tree: beside upstream's makefile after its downloads, or where
@@ -78,7 +80,7 @@ def locate_packages(root: Path) -> dict[str, Path]:
     if not (root / _TREE_PROOF).is_file():
         raise UsageError(
             f"--tree {root}: no TFLM tree ({_TREE_PROOF} is missing)",
-            hint="Give the root of a tflite-micro checkout, or the output folder of upstream's create_tflm_tree.py.",
+            hint="Give the root of a tflite-micro checkout, or the output of upstream's create_tflm_tree.py.",
         )
     found = {"tflite-micro": root}
     for package, proof in _PROOFS.items():

@@ -44,18 +44,15 @@ int TfLiteTypeGetSize(TfLiteType type);
 TfLiteStatus PopulateConvolutionQuantizationParams(
     TfLiteContext* context, const TfLiteTensor* input, const TfLiteTensor* filter,
     const TfLiteTensor* bias, TfLiteTensor* output, const TfLiteFusedActivation& activation,
-    int32_t* multiplier, int* shift, int32_t* output_activation_min,
-    int32_t* output_activation_max, int32_t* per_channel_multiplier, int32_t* per_channel_shift,
-    int num_channels);
+    int32_t* multiplier, int* shift, int32_t* output_activation_min, int32_t* output_activation_max,
+    int32_t* per_channel_multiplier, int32_t* per_channel_shift, int num_channels);
 TfLiteStatus PopulateConvolutionQuantizationParams(
     TfLiteContext* context, const TfLiteTensor* input, const TfLiteTensor* filter,
     const TfLiteTensor* bias, TfLiteTensor* output, const TfLiteFusedActivation& activation,
-    int32_t* multiplier, int* shift, int32_t* output_activation_min,
-    int32_t* output_activation_max, int32_t* per_channel_multiplier, int32_t* per_channel_shift);
+    int32_t* multiplier, int* shift, int32_t* output_activation_min, int32_t* output_activation_max,
+    int32_t* per_channel_multiplier, int32_t* per_channel_shift);
 
-// float(input scale * filter scale) / output scale. Kernels that only go on to QuantizeMultiplier
-// use QuantizeMultiplierRatio(input scale * filter scale, 1, output scale, ...) and link no double
-// arithmetic.
+// float(input scale * filter scale) / output scale.
 TfLiteStatus GetQuantizedConvolutionMultipler(TfLiteContext* context, const TfLiteTensor* input,
                                               const TfLiteTensor* filter, TfLiteTensor* output,
                                               double* multiplier);

@@ -23,7 +23,8 @@ constexpr uint32_t kMaxPlannedBytes = 0x40000000;
 
 // Places the buffers so that two that are in use at the same operator never overlap: the largest
 // first, each at the lowest offset that is free. `bytes` must be multiples of the alignment,
-// at most kMaxPlannedBytes. Returns the length of the head, or kMaxPlannedBytes when it is that large.
+// at most kMaxPlannedBytes. Returns the length of the head, or kMaxPlannedBytes when it is that
+// large.
 size_t PlanMemory(PlannedBuffer* buffers, size_t count);
 
 }  // namespace tflite

@@ -33,6 +33,14 @@ TfLiteTensor* MicroContext::AllocateTempTfLiteTensor(int tensor_idx) {
   return tensor_idx < 0 ? nullptr : NewTensor(tensor_idx, false);
 }
 
+ModelPos MicroContext::ConstantData(ModelPos tensor) {
+  const int32_t index = model_.Int32Field(tensor, field::kTensorBuffer);
+  if (index == 0) return 0;
+  const ModelPos data =
+      model_.VectorField(model_.TableAt(buffer_table_, index), field::kBufferData, 1);
+  return model_.VectorSize(data) == 0 ? 0 : data;
+}
+
 TfLiteTensor* MicroContext::NewTensor(int tensor_idx, bool persistent) {
   struct Quantized {
     TfLiteTensor tensor;
@@ -46,8 +54,8 @@ TfLiteTensor* MicroContext::NewTensor(int tensor_idx, bool persistent) {
   const uint32_t scale_count = model_.VectorSize(scales);
   const uint32_t zero_count = model_.VectorSize(zeros);
   const bool quantized = scale_count > 0 && zero_count > 0;
-  const size_t bytes = quantized ? sizeof(Quantized) + scale_count * sizeof(int)
-                                 : sizeof(TfLiteTensor);
+  const size_t bytes =
+      quantized ? sizeof(Quantized) + scale_count * sizeof(int) : sizeof(TfLiteTensor);
   void* place = persistent ? allocator_->AllocatePersistentBuffer(bytes, alignof(Quantized))
                            : allocator_->AllocateTempBuffer(bytes, alignof(Quantized));
   if (place == nullptr) return nullptr;
@@ -59,8 +67,7 @@ TfLiteTensor* MicroContext::NewTensor(int tensor_idx, bool persistent) {
   tensor.dims = eval_tensor.dims;
   tensor.type = eval_tensor.type;
   tensor.is_variable = model_.ByteField(table, field::kTensorIsVariable) != 0;
-  tensor.allocation_type =
-      eval_tensor.data.data == nullptr || persistent ? kTfLiteArenaRw : kTfLiteMmapRo;
+  tensor.allocation_type = ConstantData(table) == 0 ? kTfLiteArenaRw : kTfLiteMmapRo;
   TfLiteEvalTensorByteLength(&eval_tensor, &tensor.bytes);
   if (!quantized) return &tensor;
   TfLiteAffineQuantization& affine = result->affine;

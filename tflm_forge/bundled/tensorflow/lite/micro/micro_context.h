@@ -67,12 +67,15 @@ class MicroContext {
   };
 
   TfLiteTensor* AllocateTempOf(const TfLiteIntArray* indices, int index);
+  // The vector of bytes of a constant tensor; 0 for a tensor without data of its own.
+  ModelPos ConstantData(ModelPos tensor);
   // The tensor with its quantization, in temporary or persistent memory.
   TfLiteTensor* NewTensor(int tensor_idx, bool persistent);
 
   ModelReader model_;
   MicroAllocator* allocator_;
   ModelPos tensor_table_ = 0;
+  ModelPos buffer_table_ = 0;
   TfLiteEvalTensor* tensors_ = nullptr;
   // Newest first.
   ScratchBuffer* scratch_ = nullptr;

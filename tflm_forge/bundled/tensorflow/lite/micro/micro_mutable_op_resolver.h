@@ -1,8 +1,6 @@
 #ifndef TENSORFLOW_LITE_MICRO_MICRO_MUTABLE_OP_RESOLVER_H_
 #define TENSORFLOW_LITE_MICRO_MICRO_MUTABLE_OP_RESOLVER_H_
 
-#include <cstring>
-
 #include "tensorflow/lite/c/common.h"
 #include "tensorflow/lite/micro/compatibility.h"
 #include "tensorflow/lite/micro/kernels/micro_ops.h"
@@ -30,7 +28,7 @@ class MicroMutableOpResolver : public MicroOpResolver {
     for (unsigned int i = 0; i < count_; ++i) {
       const TFLMRegistration& registration = registrations_[i];
       if (registration.builtin_code == BuiltinOperator_CUSTOM &&
-          strcmp(registration.custom_name, custom_name) == 0) {
+          IsSameName(registration.custom_name, custom_name)) {
         return &registration;
       }
     }
@@ -126,6 +124,15 @@ class MicroMutableOpResolver : public MicroOpResolver {
     registrations_[count_] = registration;
     parsers_[count_] = parser;
     return registrations_[count_++];
+  }
+
+  // The library's strcmp, made for speed, takes several hundred bytes.
+  static bool IsSameName(const char* a, const char* b) {
+    while (*a != 0 && *a == *b) {
+      ++a;
+      ++b;
+    }
+    return *a == *b;
   }
 
   int IndexOf(BuiltinOperator op) const {

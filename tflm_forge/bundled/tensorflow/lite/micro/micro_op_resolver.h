@@ -1,7 +1,6 @@
 #ifndef TENSORFLOW_LITE_MICRO_MICRO_OP_RESOLVER_H_
 #define TENSORFLOW_LITE_MICRO_MICRO_OP_RESOLVER_H_
 
-#include "tensorflow/lite/micro/compatibility.h"
 #include "tensorflow/lite/micro/micro_common.h"
 #include "tensorflow/lite/micro/model_reader.h"
 #include "tensorflow/lite/schema/schema_generated.h"
@@ -13,14 +12,14 @@ using TfLiteBridgeBuiltinParseFunction = const OptionsLayout*;
 
 class MicroOpResolver {
  public:
-  virtual ~MicroOpResolver() {}
-
   // Null when the op is not registered.
   virtual const TFLMRegistration* FindOp(BuiltinOperator op) const = 0;
   virtual const TFLMRegistration* FindOp(const char* custom_name) const = 0;
   virtual TfLiteBridgeBuiltinParseFunction GetOpDataParser(BuiltinOperator op) const = 0;
 
-  TF_LITE_REMOVE_VIRTUAL_DELETE
+ protected:
+  // Not virtual: a resolver in static memory needs no code for the end of the program.
+  ~MicroOpResolver() = default;
 };
 
 }  // namespace tflite

@@ -1,6 +1,5 @@
 #include "tensorflow/lite/micro/model_reader.h"
 
-
 namespace tflite {
 namespace {
 
@@ -28,9 +27,7 @@ bool ModelReader::Check(ModelPos pos, uint32_t bytes, uint32_t alignment) {
   return false;
 }
 
-uint32_t ModelReader::Word(ModelPos pos) {
-  return Check(pos, 4, 4) ? *At<const uint32_t>(pos) : 0;
-}
+uint32_t ModelReader::Word(ModelPos pos) { return Check(pos, 4, 4) ? *At<const uint32_t>(pos) : 0; }
 
 // An offset is counted from where it stands.
 ModelPos ModelReader::Follow(ModelPos pos) {
@@ -115,13 +112,13 @@ const char* ModelReader::StringField(ModelPos table, int id) {
 
 TfLiteType TypeOfModel(uint8_t tensor_type) {
   static constexpr uint8_t kTypes[] = {
-      kTfLiteFloat32,    kTfLiteFloat16, kTfLiteInt32,     kTfLiteUInt8,   kTfLiteInt64,
-      kTfLiteString,     kTfLiteBool,    kTfLiteInt16,     kTfLiteComplex64, kTfLiteInt8,
-      kTfLiteFloat64,    kTfLiteComplex128, kTfLiteUInt64, kTfLiteResource, kTfLiteVariant,
-      kTfLiteUInt32,     kTfLiteUInt16,  kTfLiteInt4,      kTfLiteBFloat16, kTfLiteInt2,
+      kTfLiteFloat32, kTfLiteFloat16,    kTfLiteInt32,  kTfLiteUInt8,     kTfLiteInt64,
+      kTfLiteString,  kTfLiteBool,       kTfLiteInt16,  kTfLiteComplex64, kTfLiteInt8,
+      kTfLiteFloat64, kTfLiteComplex128, kTfLiteUInt64, kTfLiteResource,  kTfLiteVariant,
+      kTfLiteUInt32,  kTfLiteUInt16,     kTfLiteInt4,   kTfLiteBFloat16,  kTfLiteInt2,
       kTfLiteUInt4};
-  return static_cast<TfLiteType>(tensor_type < sizeof(kTypes) ? kTypes[tensor_type]
-                                                              : kTfLiteNoType);
+  return tensor_type < sizeof(kTypes) ? static_cast<TfLiteType>(kTypes[tensor_type])
+                                      : kTfLiteNoType;
 }
 
 }  // namespace tflite

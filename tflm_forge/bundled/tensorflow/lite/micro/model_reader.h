@@ -45,7 +45,9 @@ class ModelReader {
   ModelPos TableAt(ModelPos vector, uint32_t index) { return Follow(Element(vector, index, 4)); }
 
   // A vector of int32 or float in the model is laid out as the arrays of the C API are.
-  TfLiteIntArray* IntArray(ModelPos vector) { return vector == 0 ? nullptr : At<TfLiteIntArray>(vector); }
+  TfLiteIntArray* IntArray(ModelPos vector) {
+    return vector == 0 ? nullptr : At<TfLiteIntArray>(vector);
+  }
   TfLiteFloatArray* FloatArray(ModelPos vector) { return At<TfLiteFloatArray>(vector); }
   template <typename T>
   T* At(ModelPos pos) const {

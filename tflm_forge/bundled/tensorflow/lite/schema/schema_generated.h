@@ -94,7 +94,6 @@ enum BuiltinOperator : int32_t {
   BuiltinOperator_PRELU = 54,
   BuiltinOperator_MAXIMUM = 55,
   BuiltinOperator_ARG_MAX = 56,
-  BuiltinOperator_STABLEHLO_CASE = 209,
   BuiltinOperator_MINIMUM = 57,
   BuiltinOperator_LESS = 58,
   BuiltinOperator_NEG = 59,
@@ -253,7 +252,7 @@ enum BuiltinOperator : int32_t {
 };
 
 // "CONV_2D"; "" for codes without a name.
-const char* EnumNameBuiltinOperator(BuiltinOperator op);
+[[gnu::pure]] const char* EnumNameBuiltinOperator(BuiltinOperator op);
 
 // A model file in memory.
 class Model {

@@ -41,23 +41,22 @@ size_t TfLiteIntArrayGetSizeInBytes(int size);
 int TfLiteIntArrayEqual(const TfLiteIntArray* a, const TfLiteIntArray* b);
 int TfLiteIntArrayEqualsArray(const TfLiteIntArray* a, int b_size, const int b_data[]);
 int TfLiteFloatArrayGetSizeInBytes(int size);
-const char* TfLiteTypeGetName(TfLiteType type);
+__attribute__((pure)) const char* TfLiteTypeGetName(TfLiteType type);
 
 #ifndef TF_LITE_STRIP_ERROR_STRINGS
 #define TF_LITE_KERNEL_LOG(context, ...)            \
   do {                                              \
     (context)->ReportError((context), __VA_ARGS__); \
   } while (false)
-#define TF_LITE_MAYBE_KERNEL_LOG(context, ...)   \
-  do {                                           \
-    if ((context) != nullptr) {                  \
+#define TF_LITE_MAYBE_KERNEL_LOG(context, ...)    \
+  do {                                            \
+    if ((context) != nullptr) {                   \
       TF_LITE_KERNEL_LOG((context), __VA_ARGS__); \
-    }                                            \
+    }                                             \
   } while (false)
 #else
-#define TF_LITE_ARGS_UNUSED(...) (void)sizeof(#__VA_ARGS__)
-#define TF_LITE_KERNEL_LOG(context, ...) TF_LITE_ARGS_UNUSED(__VA_ARGS__)
-#define TF_LITE_MAYBE_KERNEL_LOG(context, ...) TF_LITE_ARGS_UNUSED(__VA_ARGS__)
+#define TF_LITE_KERNEL_LOG(context, ...) (void)(context)
+#define TF_LITE_MAYBE_KERNEL_LOG(context, ...) (void)(context)
 #endif
 
 #define TF_LITE_ENSURE_MSG(context, value, ...)                \
@@ -68,27 +67,27 @@ const char* TfLiteTypeGetName(TfLiteType type);
     }                                                          \
   } while (0)
 
-#define TF_LITE_ENSURE(context, a)                                                      \
-  do {                                                                                  \
-    if (!(a)) {                                                                         \
+#define TF_LITE_ENSURE(context, a)                                                     \
+  do {                                                                                 \
+    if (!(a)) {                                                                        \
       TF_LITE_KERNEL_LOG((context), "%s:%d %s was not true.", __FILE__, __LINE__, #a); \
-      return kTfLiteError;                                                              \
-    }                                                                                   \
+      return kTfLiteError;                                                             \
+    }                                                                                  \
   } while (0)
 
-#define TF_LITE_ENSURE_STATUS(a)   \
-  do {                             \
-    const TfLiteStatus s_ = (a);   \
+#define TF_LITE_ENSURE_STATUS(a)    \
+  do {                              \
+    const TfLiteStatus s_ = (a);    \
     if (s_ != kTfLiteOk) return s_; \
   } while (0)
 
-#define TF_LITE_ENSURE_EQ(context, a, b)                                                     \
-  do {                                                                                       \
-    if ((a) != (b)) {                                                                        \
-      TF_LITE_KERNEL_LOG((context), "%s:%d %s != %s (%d != %d)", __FILE__, __LINE__, #a, #b, \
-                         (a), (b));                                                          \
-      return kTfLiteError;                                                                   \
-    }                                                                                        \
+#define TF_LITE_ENSURE_EQ(context, a, b)                                                          \
+  do {                                                                                            \
+    if ((a) != (b)) {                                                                             \
+      TF_LITE_KERNEL_LOG((context), "%s:%d %s != %s (%d != %d)", __FILE__, __LINE__, #a, #b, (a), \
+                         (b));                                                                    \
+      return kTfLiteError;                                                                        \
+    }                                                                                             \
   } while (0)
 
 #define TF_LITE_ENSURE_TYPES_EQ(context, a, b)                                               \
@@ -100,14 +99,14 @@ const char* TfLiteTypeGetName(TfLiteType type);
     }                                                                                        \
   } while (0)
 
-#define TF_LITE_ENSURE_NEAR(context, a, b, epsilon)                                              \
-  do {                                                                                           \
-    auto delta_ = ((a) > (b)) ? ((a) - (b)) : ((b) - (a));                                       \
-    if (delta_ > epsilon) {                                                                      \
+#define TF_LITE_ENSURE_NEAR(context, a, b, epsilon)                                                \
+  do {                                                                                             \
+    auto delta_ = ((a) > (b)) ? ((a) - (b)) : ((b) - (a));                                         \
+    if (delta_ > epsilon) {                                                                        \
       TF_LITE_KERNEL_LOG((context), "%s:%d %s not near %s (%f != %f)", __FILE__, __LINE__, #a, #b, \
-                         static_cast<double>(a), static_cast<double>(b));                        \
-      return kTfLiteError;                                                                       \
-    }                                                                                            \
+                         static_cast<double>(a), static_cast<double>(b));                          \
+      return kTfLiteError;                                                                         \
+    }                                                                                              \
   } while (0)
 
 #define TF_LITE_ENSURE_OK(context, status, ...) TF_LITE_ENSURE_STATUS(status)

@@ -5,14 +5,11 @@
 
 namespace tflite {
 
-// `multiplier` as `quantized_multiplier` x 2^(shift - 31), with 2^30 <= quantized_multiplier < 2^31,
-// or (0, 0) when it is 0 or below 2^-32. Integer operations only.
+// `multiplier` as `quantized_multiplier` x 2^(shift - 31), with 2^30 <= quantized_multiplier <
+// 2^31, or (0, 0) when it is not a positive number of at least 2^-32. Integer operations only.
+// Kernels that start from scales use ScaleFactorOf() of micro/kernels/fixed_point.h, which needs no
+// double at all.
 void QuantizeMultiplier(double multiplier, int32_t* quantized_multiplier, int* shift);
-
-// The same for double(a) * double(b) / double(c), bit for bit, without double arithmetic: products
-// of two floats are exact in double, so one correctly rounded division is all there is to emulate.
-// Scales that are not positive and finite give (0, 0).
-void QuantizeMultiplierRatio(float a, float b, float c, int32_t* quantized_multiplier, int* shift);
 
 }  // namespace tflite
 

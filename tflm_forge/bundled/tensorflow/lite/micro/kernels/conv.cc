@@ -49,19 +49,21 @@ bool NeedsNoPatch(const WindowGeometry& geometry, const Groups& groups) {
 }
 
 // Copies the pixels under the window, in the filter's order; `padding` stands for those outside.
-void CopyPatch(const WindowCursor& window, const int8_t* input, int group_depth, int8_t padding,
-               int8_t* patch) {
-  const WindowGeometry& g = window.geometry();
-  if (window.IsClipped()) {
-    std::memset(patch, padding, g.filter_height * g.filter_width * group_depth);
+void CopyPatch(const WindowGeometry& geometry, const WindowCursor& window, const int8_t* input,
+               int group_depth, int8_t padding, int8_t* patch) {
+  if (window.is_clipped()) {
+    std::memset(patch, padding, geometry.filter_height * geometry.filter_width * group_depth);
   }
-  const TapRange columns = window.columns();
-  const bool is_run = g.dilation_width == 1 && group_depth == g.in_depth;
-  const int taps_at_once = is_run ? columns.end - columns.begin : 1;
-  for (int row = window.rows().begin; row < window.rows().end; ++row) {
-    for (int column = columns.begin; column < columns.end; column += taps_at_once) {
-      std::memcpy(patch + (row * g.filter_width + column) * group_depth,
-                  input + window.InputPixel(row, column) * g.in_depth, taps_at_once * group_depth);
+  const bool is_run = geometry.dilation_width == 1 && group_depth == geometry.in_depth;
+  const int runs = is_run ? 1 : window.columns();
+  const int run_length = is_run ? window.columns() * group_depth : group_depth;
+  for (int row = 0; row < window.rows(); ++row) {
+    const int8_t* source = input + window.InputPixel(row) * geometry.in_depth;
+    int8_t* target = patch + window.FilterTap(row) * group_depth;
+    for (int run = 0; run < runs; ++run) {
+      std::memcpy(target, source, run_length);
+      source += geometry.dilation_width * geometry.in_depth;
+      target += run_length;
     }
   }
 }
@@ -87,10 +89,11 @@ TfLiteStatus InvokeInt8(TfLiteContext* context, TfLiteNode* node) {
     for (int group = 0; group < groups.count; ++group) {
       const int8_t* input = image + group * groups.in_depth;
       if (needs_patch) {
-        CopyPatch(window, input, groups.in_depth, static_cast<int8_t>(-data.input_offset), patch);
+        CopyPatch(geometry, window, input, groups.in_depth,
+                  static_cast<int8_t>(-data.input_offset), patch);
         input = patch;
       } else {
-        input += window.InputPixel(0, 0) * geometry.in_depth;
+        input += window.InputPixel(0) * geometry.in_depth;
       }
       MultiplyRows(stage, input, data.input_offset, filter, depth, group * groups.out_depth,
                    groups.out_depth, output);
@@ -100,15 +103,15 @@ TfLiteStatus InvokeInt8(TfLiteContext* context, TfLiteNode* node) {
   return kTfLiteOk;
 }
 
-float DotUnderWindow(const WindowCursor& window, const float* input, int group_depth,
-                     const float* filter) {
-  const WindowGeometry& g = window.geometry();
+float DotUnderWindow(const WindowGeometry& geometry, const WindowCursor& window,
+                     const float* input, int group_depth, const float* filter) {
   float sum = 0.0f;
-  for (int row = window.rows().begin; row < window.rows().end; ++row) {
-    for (int column = window.columns().begin; column < window.columns().end; ++column) {
-      const float* pixel = input + window.InputPixel(row, column) * g.in_depth;
-      const float* weights = filter + (row * g.filter_width + column) * group_depth;
-      for (int i = 0; i < group_depth; ++i) sum += pixel[i] * weights[i];
+  for (int row = 0; row < window.rows(); ++row) {
+    const float* pixel = input + window.InputPixel(row) * geometry.in_depth;
+    const float* weight = filter + window.FilterTap(row) * group_depth;
+    for (int column = 0; column < window.columns(); ++column) {
+      for (int i = 0; i < group_depth; ++i) sum += pixel[i] * *weight++;
+      pixel += geometry.dilation_width * geometry.in_depth;
     }
   }
   return sum;
@@ -133,7 +136,8 @@ TfLiteStatus InvokeFloat(TfLiteContext* context, TfLiteNode* node) {
   while (window.Next()) {
     for (int channel = 0; channel < geometry.out_depth; ++channel) {
       const float* group_input = input + channel / groups.out_depth * groups.in_depth;
-      float sum = DotUnderWindow(window, group_input, groups.in_depth, filter + channel * depth);
+      float sum = DotUnderWindow(geometry, window, group_input, groups.in_depth,
+                                 filter + channel * depth);
       if (bias != nullptr) sum += bias[channel];
       *output++ = Clamp(sum, activation_min, activation_max);
     }

@@ -33,39 +33,54 @@ TfLiteStatus DescribeDepthwise(TfLiteContext* context, const TfLiteDepthwiseConv
 }
 
 template <typename Input, typename Sum>
-Sum SumChannel(const WindowCursor& window, const Input* input, Sum input_offset,
-               const Input* filter) {
-  const WindowGeometry& g = window.geometry();
+Sum SumChannel(const WindowGeometry& geometry, const WindowCursor& window, const Input* input,
+               Sum input_offset, const Input* filter) {
   Sum sum = 0;
-  for (int row = window.rows().begin; row < window.rows().end; ++row) {
-    for (int column = window.columns().begin; column < window.columns().end; ++column) {
-      const Sum value = input[window.InputPixel(row, column) * g.in_depth] + input_offset;
-      sum += value * filter[(row * g.filter_width + column) * g.out_depth];
+  for (int row = 0; row < window.rows(); ++row) {
+    const Input* source = input + window.InputPixel(row) * geometry.in_depth;
+    const Input* weight = filter + window.FilterTap(row) * geometry.out_depth;
+    for (int column = 0; column < window.columns(); ++column) {
+      sum += (*source + input_offset) * *weight;
+      source += geometry.dilation_width * geometry.in_depth;
+      weight += geometry.out_depth;
     }
   }
   return sum;
 }
 
 #if FORGE_KERNELS_USE_DSP
-// Four output channels at once; they read four input channels, or (`share_input`) all the same one.
-void SumFourChannels(const WindowCursor& window, const int8_t* input, bool share_input,
-                     int32_t input_offset, const int8_t* filter, int32_t* sums) {
-  const WindowGeometry& g = window.geometry();
-  const dsp::Pair offset = dsp::Broadcast(input_offset);
-  const int input_step = g.dilation_width * g.in_depth;
-  const int taps = window.columns().end - window.columns().begin;
+// How to walk over the taps of a window; steps and gaps in elements.
+struct TapWalk {
+  int rows;
+  int columns;
+  int source_step;
+  int weight_step;
+  int source_gap;  // from behind the last column of a row to the first of the next
+  int weight_gap;
+  dsp::Pair offset;
+};
+
+// Four output channels at once; they read four input channels, or all the same one.
+template <bool kShareInput>
+[[gnu::noinline]] void SumFourChannels(const TapWalk& walk, const int8_t* source,
+                                       const int8_t* weight, int32_t* sums) {
+  const dsp::Pair offset = walk.offset;
+  const int source_step = walk.source_step;
+  const int weight_step = walk.weight_step;
   int32_t sum0 = 0;
   int32_t sum1 = 0;
   int32_t sum2 = 0;
   int32_t sum3 = 0;
-  for (int row = window.rows().begin; row < window.rows().end; ++row) {
-    const int column = window.columns().begin;
-    const int8_t* source = input + window.InputPixel(row, column) * g.in_depth;
-    const int8_t* weight = filter + (row * g.filter_width + column) * g.out_depth;
-    for (int tap = taps; tap > 0; --tap) {
+  for (int row = walk.rows; row > 0; --row) {
+    int column = walk.columns;
+    do {
+      dsp::Obscure(source);
+      dsp::Obscure(weight);
       const uint32_t inputs =
-          share_input ? static_cast<uint8_t>(*source) * 0x01010101u : dsp::LoadQuad(source);
+          kShareInput ? static_cast<uint8_t>(*source) * 0x01010101u : dsp::LoadQuad(source);
       const uint32_t weights = dsp::LoadQuad(weight);
+      source += source_step;
+      weight += weight_step;
       const dsp::Pair even_inputs = dsp::AddExtendedEven(offset, inputs);
       const dsp::Pair even_weights = dsp::ExtendEven(weights);
       sum0 = dsp::MultiplyAddLow(even_inputs, even_weights, sum0);
@@ -74,37 +89,58 @@ void SumFourChannels(const WindowCursor& window, const int8_t* input, bool share
       const dsp::Pair odd_weights = dsp::ExtendOdd(weights);
       sum1 = dsp::MultiplyAddLow(odd_inputs, odd_weights, sum1);
       sum3 = dsp::MultiplyAddHigh(odd_inputs, odd_weights, sum3);
-      source += input_step;
-      weight += g.out_depth;
-    }
+    } while (--column != 0);
+    source += walk.source_gap;
+    weight += walk.weight_gap;
   }
   sums[0] = sum0;
   sums[1] = sum1;
   sums[2] = sum2;
   sums[3] = sum3;
 }
+
+// The channels that can be done four at once; returns how many these are.
+int ComputeQuads(const WindowGeometry& geometry, const WindowCursor& window,
+                 const OutputStage& stage, int multiplier, const int8_t* input,
+                 int32_t input_offset, const int8_t* filter, int8_t* output) {
+  const bool share_input = multiplier % 4 == 0;
+  if (multiplier != 1 && !share_input) return 0;
+  TapWalk walk;
+  walk.rows = window.columns() == 0 ? 0 : window.rows();
+  walk.columns = window.columns();
+  walk.source_step = geometry.dilation_width * geometry.in_depth;
+  walk.weight_step = geometry.out_depth;
+  walk.source_gap = geometry.dilation_height * geometry.in_width * geometry.in_depth -
+                    window.columns() * walk.source_step;
+  walk.weight_gap = (geometry.filter_width - window.columns()) * walk.weight_step;
+  walk.offset = dsp::Broadcast(input_offset);
+  const auto sum_four = share_input ? SumFourChannels<true> : SumFourChannels<false>;
+  input += window.InputPixel(0) * geometry.in_depth;
+  filter += window.FilterTap(0) * geometry.out_depth;
+  int channel = 0;
+  for (; channel + 4 <= geometry.out_depth; channel += 4) {
+    int32_t sums[4];
+    sum_four(walk, input + channel / multiplier, filter + channel, sums);
+    StoreChannels(stage, sums, channel, 4, output + channel);
+  }
+  return channel;
+}
+#else
+int ComputeQuads(const WindowGeometry& /*geometry*/, const WindowCursor& /*window*/,
+                 const OutputStage& /*stage*/, int /*multiplier*/, const int8_t* /*input*/,
+                 int32_t /*input_offset*/, const int8_t* /*filter*/, int8_t* /*output*/) {
+  return 0;
+}
 #endif
 
-void ComputePixel(const WindowCursor& window, const OutputStage& stage, int multiplier,
-                  const int8_t* input, int32_t input_offset, const int8_t* filter,
-                  int8_t* output) {
-  const int channels = window.geometry().out_depth;
-  int channel = 0;
-#if FORGE_KERNELS_USE_DSP
-  const bool share_input = multiplier % 4 == 0;
-  if (multiplier == 1 || share_input) {
-    for (; channel + 4 <= channels; channel += 4) {
-      int32_t sums[4];
-      SumFourChannels(window, input + channel / multiplier, share_input, input_offset,
-                      filter + channel, sums);
-      StoreChannels(stage, sums, channel, 4, output + channel);
-    }
-  }
-#endif
-  for (; channel < channels; ++channel) {
-    const int32_t sum =
-        SumChannel<int8_t, int32_t>(window, input + channel / multiplier, input_offset,
-                                    filter + channel);
+void ComputePixel(const WindowGeometry& geometry, const WindowCursor& window,
+                  const OutputStage& stage, int multiplier, const int8_t* input,
+                  int32_t input_offset, const int8_t* filter, int8_t* output) {
+  int channel = ComputeQuads(geometry, window, stage, multiplier, input, input_offset, filter,
+                             output);
+  for (; channel < geometry.out_depth; ++channel) {
+    const int32_t sum = SumChannel<int8_t, int32_t>(
+        geometry, window, input + channel / multiplier, input_offset, filter + channel);
     StoreChannels(stage, &sum, channel, 1, output + channel);
   }
 }
@@ -120,7 +156,7 @@ TfLiteStatus InvokeInt8(TfLiteContext* context, TfLiteNode* node) {
   PrepareOutputStage(context, data, tensors.bias, &single, &stage);
   WindowCursor window(geometry);
   while (window.Next()) {
-    ComputePixel(window, stage, params.depth_multiplier,
+    ComputePixel(geometry, window, stage, params.depth_multiplier,
                  micro::GetTensorData<int8_t>(tensors.input), data.input_offset,
                  micro::GetTensorData<int8_t>(tensors.filter),
                  micro::GetTensorData<int8_t>(tensors.output) +
@@ -144,8 +180,8 @@ TfLiteStatus InvokeFloat(TfLiteContext* context, TfLiteNode* node) {
   WindowCursor window(geometry);
   while (window.Next()) {
     for (int channel = 0; channel < geometry.out_depth; ++channel) {
-      float sum = SumChannel<float, float>(window, input + channel / params.depth_multiplier, 0.0f,
-                                           filter + channel);
+      float sum = SumChannel<float, float>(
+          geometry, window, input + channel / params.depth_multiplier, 0.0f, filter + channel);
       if (bias != nullptr) sum += bias[channel];
       *output++ = Clamp(sum, activation_min, activation_max);
     }

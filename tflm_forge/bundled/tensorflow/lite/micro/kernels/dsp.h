@@ -26,6 +26,13 @@ namespace dsp {
 // Two signed 16-bit lanes in one word, the low half first.
 using Pair = uint32_t;
 
+// Hides where a value comes from. GCC would make every address of a loop a pointer of its own, and then
+// lack registers for them.
+template <typename T>
+inline void Obscure(T& value) {
+  __asm__("" : "+r"(value));
+}
+
 // Reads four int8 values; any alignment.
 inline uint32_t LoadQuad(const int8_t* source) {
   uint32_t quad;

@@ -28,19 +28,20 @@ inline int32_t RoundingShiftRight(int32_t value, int exponent) {
   return ((toward_zero >> (exponent - 1)) + 1) >> 1;
 }
 
-// value * factor, with TFLM's two roundings.
-inline int32_t Rescale(int32_t value, ScaleFactor factor) {
-  if (factor.shift >= 0) {
-    const auto shifted = static_cast<int32_t>(static_cast<uint32_t>(value) << factor.shift);
-    return RoundingHighMultiply(shifted, factor.multiplier);
+// value * factor, with TFLM's two roundings. Inlined even for size: it is the inner loop of most ops.
+[[gnu::always_inline]] inline int32_t Rescale(int32_t value, ScaleFactor factor) {
+  if (__builtin_expect(factor.shift < 0, 1)) {
+    return RoundingShiftRight(RoundingHighMultiply(value, factor.multiplier), -factor.shift);
   }
-  return RoundingShiftRight(RoundingHighMultiply(value, factor.multiplier), -factor.shift);
+  const auto shifted = static_cast<int32_t>(static_cast<uint32_t>(value) << factor.shift);
+  return RoundingHighMultiply(shifted, factor.multiplier);
 }
 
 template <typename T>
 inline T Clamp(T value, T low, T high) {
-  if (value < low) return low;
-  return value > high ? high : value;
+  if (value < low) value = low;
+  if (value > high) value = high;
+  return value;
 }
 
 // 1 / (1 + x) in Q0.31, x in [0, 1) in Q0.31.

@@ -14,18 +14,20 @@
 namespace tflite {
 namespace micro {
 
-inline TFLMRegistration RegisterOp(
-    void* (*init)(TfLiteContext* context, const char* buffer, size_t length),
-    TfLiteStatus (*prepare)(TfLiteContext* context, TfLiteNode* node),
-    TfLiteStatus (*invoke)(TfLiteContext* context, TfLiteNode* node),
-    void (*free)(TfLiteContext* context, void* buffer) = nullptr,
-    void (*reset)(TfLiteContext* context, void* buffer) = nullptr) {
+inline TFLMRegistration RegisterOp(void* (*init)(TfLiteContext* context, const char* buffer,
+                                                 size_t length),
+                                   TfLiteStatus (*prepare)(TfLiteContext* context,
+                                                           TfLiteNode* node),
+                                   TfLiteStatus (*invoke)(TfLiteContext* context, TfLiteNode* node),
+                                   void (*free)(TfLiteContext* context, void* buffer) = nullptr,
+                                   void (*reset)(TfLiteContext* context, void* buffer) = nullptr) {
   return {init, free, prepare, invoke, reset, 0, nullptr};
 }
 
-inline TFLMInferenceRegistration RegisterOp(
-    TfLiteStatus (*invoke)(TfLiteContext* context, TfLiteNode* node),
-    void (*reset)(TfLiteContext* context, void* buffer) = nullptr) {
+inline TFLMInferenceRegistration RegisterOp(TfLiteStatus (*invoke)(TfLiteContext* context,
+                                                                   TfLiteNode* node),
+                                            void (*reset)(TfLiteContext* context,
+                                                          void* buffer) = nullptr) {
   return {invoke, reset};
 }
 

@@ -10,9 +10,10 @@
 namespace tflite {
 
 struct OutputStage {
-  const int32_t* bias;         // one a channel, or null
-  const ScaleFactor* factors;  // one a channel, or one for all
-  int factor_step;             // 1 or 0
+  const int32_t* biases;       // one a channel (bias_step 1), or one for all (0)
+  const ScaleFactor* factors;  // as well
+  int bias_step;
+  int factor_step;
   int32_t offset;
   int32_t activation_min;
   int32_t activation_max;

@@ -1,5 +1,7 @@
 #include "tensorflow/lite/micro/kernels/pooling.h"
 
+#include <limits>
+
 #include "tensorflow/lite/kernels/kernel_util.h"
 #include "tensorflow/lite/micro/kernels/fixed_point.h"
 #include "tensorflow/lite/micro/kernels/kernel_util.h"
@@ -79,18 +81,17 @@ TfLiteStatus Pooling(TfLiteContext* context, TfLiteNode* node, decltype(Pool().R
   const int depth = geometry.in_depth;
   WindowCursor window(geometry);
   while (window.Next()) {
-    const TapRange columns = window.columns();
-    TF_LITE_ENSURE(context, window.TapCount() > 0);
+    TF_LITE_ENSURE(context, window.tap_count() > 0);
     for (int channel = 0; channel < depth; ++channel) {
       Pool pool;
-      for (int row = window.rows().begin; row < window.rows().end; ++row) {
-        const Type* source = input + window.InputPixel(row, columns.begin) * depth + channel;
-        for (int column = columns.begin; column < columns.end; ++column) {
+      for (int row = 0; row < window.rows(); ++row) {
+        const Type* source = input + window.InputPixel(row) * depth + channel;
+        for (int column = 0; column < window.columns(); ++column) {
           pool.Add(*source);
           source += depth;
         }
       }
-      *output++ = static_cast<Type>(Clamp(pool.Result(window.TapCount()), low, high));
+      *output++ = static_cast<Type>(Clamp(pool.Result(window.tap_count()), low, high));
     }
   }
   return kTfLiteOk;

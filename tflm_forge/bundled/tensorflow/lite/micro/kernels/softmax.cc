@@ -65,7 +65,7 @@ void SoftmaxRow(const SoftmaxData& data, const int8_t* input, int length, int8_t
     output[i] = INT8_MIN;
     if (difference < data.least_difference) continue;
     const int32_t share = RoundingHighMultiply(reciprocal, ExpOfDifference(data, difference));
-    const int32_t rounded = RoundingShiftRight(share, exponent) + INT8_MIN;
+    const int32_t rounded = INT8_MIN + (exponent > 31 ? 0 : RoundingShiftRight(share, exponent));
     output[i] = static_cast<int8_t>(rounded > INT8_MAX ? INT8_MAX : rounded);
   }
 }

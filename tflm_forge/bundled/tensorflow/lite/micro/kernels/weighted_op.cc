@@ -143,7 +143,9 @@ int8_t* PrepareOutputStage(TfLiteContext* context, const WeightedOpData& data,
   for (int i = 0; i < data.scale_count; ++i) {
     factors[i] = ScaleFactorOf(data.input_scale, data.filter_scales[i], data.output_scale);
   }
-  stage->bias = micro::GetOptionalTensorData<int32_t>(bias);
+  static constexpr int32_t kNoBias = 0;
+  stage->biases = bias == nullptr ? &kNoBias : micro::GetTensorData<int32_t>(bias);
+  stage->bias_step = bias == nullptr ? 0 : 1;
   stage->factors = factors;
   stage->factor_step = data.scale_count > 1 ? 1 : 0;
   stage->offset = data.output_offset;

@@ -7,6 +7,12 @@
 namespace tflite {
 namespace {
 
+// Taps along one axis that fall into the image: [begin, end).
+struct TapRange {
+  int begin;
+  int end;
+};
+
 // `origin` is the coordinate of the first tap, negative in the padding.
 TapRange ClipTaps(int origin, int size, int taps, int dilation) {
   TapRange range = {0, taps};
@@ -57,9 +63,13 @@ bool WindowCursor::Next() {
   if (batch_ == g.batches) return false;
   const int top = y_ * g.stride_height - g.pad_height;
   const int left = x_ * g.stride_width - g.pad_width;
-  rows_ = ClipTaps(top, g.in_height, g.filter_height, g.dilation_height);
-  columns_ = ClipTaps(left, g.in_width, g.filter_width, g.dilation_width);
-  origin_pixel_ = (batch_ * g.in_height + top) * g.in_width + left;
+  const TapRange rows = ClipTaps(top, g.in_height, g.filter_height, g.dilation_height);
+  const TapRange columns = ClipTaps(left, g.in_width, g.filter_width, g.dilation_width);
+  rows_ = rows.end - rows.begin;
+  columns_ = columns.end - columns.begin;
+  first_tap_ = rows.begin * g.filter_width + columns.begin;
+  first_pixel_ = (batch_ * g.in_height + top + rows.begin * g.dilation_height) * g.in_width + left +
+                 columns.begin * g.dilation_width;
   return true;
 }
 

@@ -32,13 +32,8 @@ TfLiteStatus CompleteGeometry(TfLiteContext* context, const TfLiteEvalTensor* in
                               const TfLiteEvalTensor* output, TfLitePadding padding,
                               WindowGeometry* geometry);
 
-// Taps of a window along one axis that fall into the image: [begin, end).
-struct TapRange {
-  int begin;
-  int end;
-};
-
-// The window of each output pixel in turn. Pixels are counted over all batches.
+// The window of each output pixel in turn, as the block of its taps that fall into the image. Pixels
+// are counted over all batches, taps over the rows of the filter.
 class WindowCursor {
  public:
   explicit WindowCursor(const WindowGeometry& geometry) : geometry_(geometry) {}
@@ -46,23 +41,18 @@ class WindowCursor {
   // False after the last output pixel.
   bool Next();
 
-  const WindowGeometry& geometry() const { return geometry_; }
+  int rows() const { return rows_; }
+  int columns() const { return columns_; }
+  int tap_count() const { return rows_ * columns_; }
+  bool is_clipped() const {
+    return tap_count() != geometry_.filter_height * geometry_.filter_width;
+  }
   int output_pixel() const { return output_pixel_; }
-  TapRange rows() const { return rows_; }
-  TapRange columns() const { return columns_; }
-
-  // Of a tap inside the image.
-  int InputPixel(int row, int column) const {
-    return origin_pixel_ + row * geometry_.dilation_height * geometry_.in_width +
-           column * geometry_.dilation_width;
+  // The pixel and the tap in the first column of one of rows().
+  int InputPixel(int row) const {
+    return first_pixel_ + row * geometry_.dilation_height * geometry_.in_width;
   }
-
-  bool IsClipped() const {
-    return TapCount() != geometry_.filter_height * geometry_.filter_width;
-  }
-  int TapCount() const {
-    return (rows_.end - rows_.begin) * (columns_.end - columns_.begin);
-  }
+  int FilterTap(int row) const { return first_tap_ + row * geometry_.filter_width; }
 
  private:
   const WindowGeometry& geometry_;
@@ -70,9 +60,10 @@ class WindowCursor {
   int batch_ = 0;
   int y_ = 0;
   int x_ = -1;
-  int origin_pixel_ = 0;
-  TapRange rows_ = {0, 0};
-  TapRange columns_ = {0, 0};
+  int rows_ = 0;
+  int columns_ = 0;
+  int first_pixel_ = 0;
+  int first_tap_ = 0;
 };
 
 }  // namespace tflite

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <cstdint>
+
+namespace forge {
+
+extern uint8_t g_tensor_arena[];
+uint32_t ArenaBytes();
+
+}  // namespace forge

@@ -1,0 +1,3 @@
+#pragma once
+
+bool LoadModel(const char* path);

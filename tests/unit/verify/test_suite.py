@@ -1,0 +1,207 @@
+import json
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.unit.link.simulated_device import INT8, SimTensor, SimulatedDevice, SimulatedPort
+from tests.unit.verify.conftest import make_relu_model
+from tflm_forge.errors import CheckError, UsageError
+from tflm_forge.link.failures import RefusedError
+from tflm_forge.link.session import Session
+from tflm_forge.model import Model
+from tflm_forge.reports.json import report_to_json
+from tflm_forge.verify.golden import record_golden
+from tflm_forge.verify.inputs import Case
+from tflm_forge.verify.records import TestReport
+from tflm_forge.verify.reference import Outputs
+from tflm_forge.verify.selfcheck import ExpectedFirmware
+from tflm_forge.verify.suite import SuiteOptions, SuitePlan, plan_suite, run_suite
+
+RELU_HASH = zlib.crc32(struct.pack("<IIB", 19, 2, 0))
+
+
+def relu_bytes(data: bytes) -> bytes:
+    """The device's kernel: quantized zero is -1, so everything below becomes -1."""
+    return np.maximum(np.frombuffer(data, np.int8), -1).tobytes()
+
+
+class ReluReference:
+    title = "numpy"
+
+    def own_cases(self) -> None:
+        return None
+
+    def outputs(self, cases: list[Case]) -> tuple[Outputs, ...]:
+        return tuple((np.maximum(c.inputs[0], -1),) for c in cases)
+
+
+def make_device(model: Model) -> SimulatedDevice:
+    return SimulatedDevice(
+        inputs=[SimTensor(INT8, (1, 4), 0.5, -1, bytearray(4))],
+        outputs=[SimTensor(INT8, (1, 4), 0.5, -1, bytearray(4))],
+        model=lambda inputs: [relu_bytes(inputs[0])],
+        ops=((19, 2, ""),),
+        op_hash=RELU_HASH,
+        model_op_hash=RELU_HASH,
+        model_sha256=bytes.fromhex(model.sha256),
+        model_bytes=len(model.data),
+    )
+
+
+@pytest.fixture
+def planned(relu: Model, monkeypatch: pytest.MonkeyPatch) -> SuitePlan:
+    monkeypatch.setattr("tflm_forge.verify.suite.choose_reference", lambda *_: ReluReference())
+    return plan_suite(relu, Path("relu.tflite"), SuiteOptions(random_count=2))
+
+
+def run(model: Model, plan: SuitePlan, device: SimulatedDevice) -> TestReport:
+    with Session(SimulatedPort(device, piece_bytes=50)) as session:
+        return run_suite(session, model, plan, ExpectedFirmware(board="sim"))
+
+
+def test_everything_passes(relu: Model, planned: SuitePlan) -> None:
+    report = run(relu, planned, make_device(relu))
+    assert report.passed
+    assert [p.name for p in report.parts] == ["self-check", "numbers"]
+    assert [c.case for c in report.comparisons] == ["random 1.0", "random 1.1", "zeros", "minimum", "maximum"]
+    assert report.reference == "numpy"
+    # 1000 ticks at 25 MHz are 40,000 instructions of 1 ns.
+    assert report.latency is not None
+    assert (report.latency.unit, report.latency.median, report.latency.runs) == ("instructions", 40_000, 5)
+    assert report.latency.median_s is None
+    assert report.accuracy is None
+    assert report.device.arena_used_bytes == 4000
+    assert "ready" in report.log_lines
+
+
+def test_one_wrong_bit_fails(relu: Model, planned: SuitePlan) -> None:
+    device = make_device(relu)
+    device.model = lambda inputs: [bytes([relu_bytes(inputs[0])[0] ^ 1]) + relu_bytes(inputs[0])[1:]]
+    report = run(relu, planned, device)
+    assert not report.passed
+    assert [p.passed for p in report.parts] == [True, False]
+    assert not any(c.passed for c in report.comparisons)
+    assert report.comparisons[0].metrics.max_error == 1
+    assert "1 of 4 differ (25.00 %), largest error 1 LSB" in report.parts[1].failures[0].detail
+
+
+def test_cycles_become_time(relu: Model, planned: SuitePlan) -> None:
+    device = make_device(relu)
+    device.counter_kind, device.ticks_per_second, device.ticks = 1, 168_000_000, 168_000
+    latency = run(relu, planned, device).latency
+    assert latency is not None
+    assert (latency.unit, latency.median, latency.median_s) == ("cycles", 168_000, 0.001)
+
+
+def test_a_device_without_counter_has_no_latency(relu: Model, planned: SuitePlan) -> None:
+    device = make_device(relu)
+    device.counter_kind = 0
+    assert run(relu, planned, device).latency is None
+
+
+def test_blocked_inference_is_reported_and_nothing_is_run(relu: Model, planned: SuitePlan) -> None:
+    device = make_device(relu)
+    device.ready, device.steps, device.offenders = False, (0, 0, 0, 0x31, 1), ((3, 1, 0, ""),)
+    report = run(relu, planned, device)
+    assert not report.passed
+    assert 0x11 not in device.runs
+    assert 0x04 not in device.runs
+    names = [check.name for part in report.parts for check in part.failures]
+    assert "op CONV_2D" in names
+    assert "inference" in names
+
+
+def test_a_failing_kernel_is_a_device_error(relu: Model, planned: SuitePlan) -> None:
+    device = make_device(relu)
+    device.invoke_error = (0x50, 0)
+    with pytest.raises(RefusedError, match="a kernel failed during inference"):
+        run(relu, planned, device)
+
+
+def test_no_reference_fails_unless_it_is_asked_for(
+    relu: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tflm_forge.verify.golden.has_interpreter", lambda: False)
+    path = tmp_path / "relu.tflite"
+    report = run(relu, plan_suite(relu, path, SuiteOptions()), make_device(relu))
+    assert not report.passed
+    [failure] = report.parts[1].failures
+    assert "no reference to compare with" in failure.detail
+    assert "relu.golden.npz" in failure.detail
+    report = run(relu, plan_suite(relu, path, SuiteOptions(no_reference=True)), make_device(relu))
+    assert report.passed
+    assert report.parts[1].skipped == "no comparison: --no-reference"
+    assert report.latency is not None
+
+
+def test_golden_file_replaces_the_made_inputs(
+    relu: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tflm_forge.verify.golden.has_interpreter", lambda: False)
+    recorded = [Case(name="mine", inputs=(np.array([[-9, 9, -1, 0]], np.int8),))]
+    record_golden(tmp_path / "relu.golden.npz", relu, recorded, ReluReference())
+    plan = plan_suite(relu, tmp_path / "relu.tflite", SuiteOptions())
+    report = run(relu, plan, make_device(relu))
+    assert report.passed
+    assert [c.case for c in report.comparisons] == ["mine"]
+
+    np.savez(tmp_path / "user.npz", input_0=np.array([[-9, 9, -1, 0], [1, 1, 1, 1]], np.int8))
+    plan = plan_suite(relu, tmp_path / "relu.tflite", SuiteOptions(inputs=tmp_path / "user.npz"))
+    report = run(relu, plan, make_device(relu))
+    assert not report.passed
+    [failure] = report.parts[1].failures
+    assert (failure.name, failure.detail[:12]) == ("user.npz[1]", "not compared")
+
+
+def test_reference_that_can_not_run_the_model(relu: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(ReluReference):
+        def outputs(self, cases: list[Case]) -> tuple[Outputs, ...]:
+            raise CheckError("the reference interpreter died of SIGABRT", hint="Use --golden.")
+
+    monkeypatch.setattr("tflm_forge.verify.suite.choose_reference", lambda *_: Broken())
+    report = run(relu, plan_suite(relu, Path("relu.tflite"), SuiteOptions()), make_device(relu))
+    assert not report.passed
+    assert "died of SIGABRT. Use --golden." in report.parts[1].failures[0].detail
+
+
+def test_accuracy_on_labelled_inputs(relu: Model, planned: SuitePlan, npz: Path) -> None:
+    samples = np.array([[9, 0, 0, 0], [0, 9, 0, 0], [0, 0, 9, 0]], np.int8)
+    np.savez(npz, input_0=samples, labels=np.array([0, 1, 3]))
+    plan = plan_suite(relu, Path("relu.tflite"), SuiteOptions(inputs=npz, random_count=0))
+    device = make_device(relu)
+    device.model = lambda inputs: [b"\x09\x00\x00\x00"]
+    accuracy = run(relu, plan, device).accuracy
+    assert accuracy is not None
+    assert (accuracy.total, accuracy.correct, accuracy.reference_correct) == (3, 1, 2)
+    assert accuracy.percent == pytest.approx(33.333, abs=0.001)
+
+
+def test_progress(relu: Model, planned: SuitePlan) -> None:
+    seen: list[tuple[int, int]] = []
+    with Session(SimulatedPort(make_device(relu), piece_bytes=50)) as session:
+        run_suite(session, relu, planned, ExpectedFirmware(), on_case=lambda *done: seen.append(done))
+    assert seen == [(i, 5) for i in range(1, 6)]
+
+
+def test_bad_inputs_are_found_before_any_device(relu: Model, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="can not read"):
+        plan_suite(relu, tmp_path / "relu.tflite", SuiteOptions(inputs=tmp_path / "absent.npz"))
+
+
+def test_the_report_is_json(relu: Model, planned: SuitePlan) -> None:
+    report = run(relu, planned, make_device(relu))
+    value = json.loads(json.dumps(report_to_json(report), allow_nan=False))
+    assert value["tflm_forge_report"] == 1
+    assert value["passed"] is True
+    assert value["model"]["file"] == "relu.tflite"
+    assert value["comparisons"][0]["max_error"] == 0
+
+
+def test_another_model_on_the_device_is_named(planned: SuitePlan, relu: Model) -> None:
+    other = make_relu_model(name="other.tflite", shape=(2, 2))
+    report = run(relu, planned, make_device(other))
+    assert not report.passed
+    assert "model SHA-256" in [check.name for check in report.parts[0].failures]

@@ -1,0 +1,147 @@
+"""Plans the build of an op set with TFLM: kernel set, sources, registrations, definitions."""
+
+from collections.abc import Sequence
+
+from tflm_forge.board import Core
+from tflm_forge.config import BuildSettings
+from tflm_forge.errors import ModelError, ToolError
+from tflm_forge.model import OpUse
+from tflm_forge.runtimes import BuildPlan
+from tflm_forge.runtimes.tflm.fetch import MIRROR_VARIABLE
+from tflm_forge.runtimes.tflm.install import Installed, find_installed
+from tflm_forge.runtimes.tflm.op_table import NAME, KernelSet, TflmOp, load_kernel_sets
+from tflm_forge.runtimes.tflm.registrations import choose_registration
+
+_INCLUDE_DIRS = ("tflite-micro", "flatbuffers/include", "gemmlowp", "ruy")
+_KISSFFT_DIRS = ("kissfft",)
+_CMSIS_DIRS = ("cmsis_nn", "cmsis_nn/Include", "cmsis/CMSIS/Core/Include")
+
+# Reading schema_generated.h and its like is nearly all the work of compiling a TFLM source.
+PRECOMPILED_HEADERS = (
+    "tensorflow/lite/schema/schema_generated.h",
+    "tensorflow/lite/micro/kernels/kernel_util.h",
+    "tensorflow/lite/micro/micro_context.h",
+    "tensorflow/lite/micro/micro_utils.h",
+)
+
+
+def plan_build(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> BuildPlan:
+    """Plan the build: the core's sources and the kernels of the op set, nothing else.
+
+    CMSIS-NN is used on cores that profit, unless it refuses the model and the reference kernels do not.
+
+    Raises:
+        ToolError: TFLM is not installed.
+        ModelError: no kernel set runs the op set; gives all reasons at once.
+    """
+    installed = find_installed()
+    if installed is None:
+        raise not_installed_error()
+    kernels = _choose_kernel_set(ops, core, settings)
+    rows = [kernels.ops[use.builtin_code, use.custom_name] for use in ops]
+    sources = (*kernels.core, *(source for row in rows for source in row.sources))
+    return BuildPlan(
+        runtime=NAME,
+        version=kernels.version,
+        kernel_set=kernels.name,
+        registrations=tuple(
+            choose_registration(use, row, profile=settings.profile, max_version=_limit(use, row, settings))
+            for use, row in zip(ops, rows, strict=True)
+        ),
+        root=installed.folder,
+        sources=tuple(sorted(dict.fromkeys(sources))),
+        include_dirs=_include_dirs(installed, kernels.name, sources),
+        defines=_defines(kernels.name, settings),
+        precompiled_headers=PRECOMPILED_HEADERS,
+    )
+
+
+def find_refusals(ops: Sequence[OpUse], kernels: KernelSet, settings: BuildSettings) -> tuple[str, ...]:
+    """List every reason why a kernel set can not run an op set: ops, versions, tensor types, hybrid nodes."""
+    reasons: list[str] = []
+    for use in ops:
+        row = kernels.ops.get((use.builtin_code, use.custom_name))
+        where = f"{use.name} (first used by layer {use.first_layer!r})"
+        if row is None:
+            reasons.append(f"{where}: TFLM {kernels.version} has no such op")
+            continue
+        if use.version > _limit(use, row, settings):
+            reasons.append(
+                f"{where} needs version {use.version}: the {kernels.name} kernels implement up to version "
+                f"{row.max_version} ({row.version_source})"
+            )
+        reasons += [f"{where}: {text}" for text in dict.fromkeys(_type_refusals(use, row))]
+    return tuple(reasons)
+
+
+def _choose_kernel_set(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> KernelSet:
+    """Return the first kernel set, best for the core first, that refuses nothing."""
+    sets = load_kernel_sets()
+    wanted = ("cmsis_nn", "reference") if core.has_dsp or core.has_mve else ("reference", "cmsis_nn")
+    order = [sets[name] for name in wanted if name in sets]
+    refusals = [find_refusals(ops, kernels, settings) for kernels in order]
+    for kernels, reasons in zip(order, refusals, strict=True):
+        if not reasons:
+            return kernels
+    raise ModelError(
+        f"TFLM {order[0].version} can not run this model",
+        reasons=refusals[0],
+        hint="For hybrid models, convert again with full integer quantization: give the converter a "
+        "representative dataset.",
+    )
+
+
+def _type_refusals(use: OpUse, row: TflmOp) -> list[str]:
+    found = []
+    for inputs, outputs in use.types:
+        if row.inputs and inputs and inputs[0] not in row.inputs:
+            found.append(f"input type {inputs[0]} is not taken, only {', '.join(row.inputs)}")
+        elif row.outputs and outputs and outputs[0] not in row.outputs:
+            found.append(f"output type {outputs[0]} is not given, only {', '.join(row.outputs)}")
+        elif row.weights and len(inputs) > 1 and inputs[1] not in row.weights.get(inputs[0], ()):
+            hybrid = (
+                " (hybrid quantization)" if inputs[0] == "FLOAT32" and inputs[1].startswith("INT") else ""
+            )
+            found.append(f"{inputs[0]} input with {inputs[1]} weights is not taken{hybrid}")
+    return found
+
+
+def _limit(use: OpUse, row: TflmOp, settings: BuildSettings) -> int:
+    return max(row.max_version, settings.allow_versions.get(use.name, 0))
+
+
+def _include_dirs(installed: Installed, kernel_set: str, sources: Sequence[str]) -> tuple[str, ...]:
+    dirs = list(_INCLUDE_DIRS)
+    if any("kiss_fft" in source for source in sources):
+        dirs += _KISSFFT_DIRS
+    if kernel_set == "cmsis_nn":
+        dirs += _CMSIS_DIRS
+    missing = [d for d in dirs if not (installed.folder / d).is_dir()]
+    if missing:
+        raise ToolError(
+            f"TFLM {installed.name}: {', '.join(missing)} missing",
+            hint="Install it again: forge runtime install tflm --force",
+        )
+    return tuple(dirs)
+
+
+def _defines(kernel_set: str, settings: BuildSettings) -> tuple[str, ...]:
+    defines = ["TF_LITE_STATIC_MEMORY", "TF_LITE_DISABLE_X86_NEON", "KERNELS_OPTIMIZED_FOR_SPEED"]
+    if kernel_set == "cmsis_nn":
+        defines += ["CMSIS_NN", "ARM_NN_ENABLE_F16=0", "ARM_NN_ENABLE_F32=0"]
+    if settings.profile == "release":
+        defines += ["NDEBUG", "TF_LITE_STRIP_ERROR_STRINGS"]
+    return tuple(defines)
+
+
+def not_installed_error() -> ToolError:
+    """Build the error for a build with TFLM where none is installed: three ways to get it."""
+    return ToolError(
+        "TFLM is not installed",
+        hint="forge runtime install tflm                      fetches it from GitHub with git\n"
+        f"forge runtime install tflm --mirror 'PATTERN'   from a URL or folder with {{owner}} and {{name}} "
+        f"(or {MIRROR_VARIABLE})\n"
+        "forge runtime install tflm --tree DIR           uses a tflite-micro checkout, or the output of "
+        "create_tflm_tree.py\n"
+        "Meanwhile --runtime bundled works without it.",
+    )

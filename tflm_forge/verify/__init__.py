@@ -1,0 +1,1 @@
+"""What is checked over a session: the self-check, and numbers against a reference."""

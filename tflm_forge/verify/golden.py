@@ -1,0 +1,130 @@
+"""Golden files: inputs and expected outputs recorded where a reference was at hand."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tflm_forge.errors import CheckError, UsageError
+from tflm_forge.model import Model, Tensor
+from tflm_forge.verify.arrays import Array, dtype_of, read_npz, write_npz
+from tflm_forge.verify.inputs import Case
+from tflm_forge.verify.reference import InterpreterReference, Outputs, Reference, has_interpreter
+
+_FORMAT = 1
+_SUFFIX = ".golden.npz"
+
+
+class GoldenReference:
+    """Inputs and outputs that were recorded before.
+
+    Args:
+        path: the golden file.
+        model: the model it must have been recorded for.
+
+    Raises:
+        UsageError: not readable, not a golden file, or another model's; names the file.
+    """
+
+    def __init__(self, path: Path, model: Model) -> None:
+        self._path = path
+        arrays = read_npz(path)
+        try:
+            if int(arrays["forge_golden"]) != _FORMAT:
+                raise UsageError(
+                    f"{path}: is a golden file of format {int(arrays['forge_golden'])}",
+                    hint=f"This forge reads format {_FORMAT}: record it again.",
+                )
+            sha256 = str(arrays["model_sha256"])
+            if sha256 != model.sha256:
+                raise UsageError(
+                    f"{path}: was recorded for another model (SHA-256 {sha256[:12]}..., "
+                    f"not {model.sha256[:12]}...)",
+                    hint="Record it again for this model.",
+                )
+            self._source = str(arrays["source"])
+            names = [str(name) for name in arrays["names"]]
+            inputs = [_row(path, arrays, "inputs", n, model.inputs) for n in range(len(names))]
+            self._outputs = [_row(path, arrays, "outputs", n, model.outputs) for n in range(len(names))]
+        except (KeyError, ValueError, TypeError) as error:
+            raise UsageError(
+                f"{path}: is not a whole golden file ({error})", hint="Record it again."
+            ) from error
+        self._cases = tuple(Case(name=n, inputs=row) for n, row in zip(names, inputs, strict=True))
+
+    @property
+    def title(self) -> str:
+        """The file, and where its outputs came from."""
+        return f"{self._path.name}, recorded with {self._source}"
+
+    def own_cases(self) -> tuple[Case, ...]:
+        """The recorded inputs."""
+        return self._cases
+
+    def outputs(self, cases: Sequence[Case]) -> tuple[Outputs | None, ...]:
+        """Look each case's inputs up."""
+        known = {_key(case): row for case, row in zip(self._cases, self._outputs, strict=True)}
+        return tuple(known.get(_key(case)) for case in cases)
+
+
+def golden_path(model_path: Path) -> Path:
+    """Return where the golden file of a model stands: beside it."""
+    return model_path.with_name(model_path.stem + _SUFFIX)
+
+
+def choose_reference(model: Model, model_path: Path, golden: Path | None) -> Reference | None:
+    """Return the golden file that was given, else the interpreter, else the golden file beside the model.
+
+    None: there is none of the three.
+
+    Raises:
+        UsageError: the golden file can not be used.
+    """
+    if golden is not None:
+        return GoldenReference(golden, model)
+    if has_interpreter():
+        return InterpreterReference(model)
+    beside = golden_path(model_path)
+    return GoldenReference(beside, model) if beside.is_file() else None
+
+
+def record_golden(path: Path, model: Model, cases: Sequence[Case], reference: Reference) -> None:
+    """Write cases and the reference's outputs for them into a golden file; whole or not at all.
+
+    Raises:
+        CheckError: the reference can not run the model, or does not know a case.
+        UsageError: the file can not be written.
+    """
+    arrays: dict[str, Array] = {
+        "forge_golden": np.array(_FORMAT),
+        "model_sha256": np.array(model.sha256),
+        "source": np.array(reference.title),
+        "names": np.array([case.name for case in cases]),
+    }
+    for number, (case, outputs) in enumerate(zip(cases, reference.outputs(cases), strict=True)):
+        if outputs is None:
+            raise CheckError(f"{reference.title}: has no outputs for case {case.name!r}")
+        arrays.update({f"inputs/{number}/{i}": array for i, array in enumerate(case.inputs)})
+        arrays.update({f"outputs/{number}/{i}": array for i, array in enumerate(outputs)})
+    write_npz(path, arrays)
+
+
+def _row(
+    path: Path, arrays: Mapping[str, Array], kind: str, number: int, tensors: Sequence[Tensor]
+) -> Outputs:
+    row = []
+    for i, tensor in enumerate(tensors):
+        key = f"{kind}/{number}/{i}"
+        array = arrays[key]
+        if array.shape != tensor.shape or array.dtype != dtype_of(tensor):
+            raise UsageError(
+                f"{path}: array {key!r} is {array.dtype}{list(array.shape)}, and the model has "
+                f"{tensor.type}{list(tensor.shape)}",
+                hint="Record it again.",
+            )
+        row.append(array)
+    return tuple(row)
+
+
+def _key(case: Case) -> tuple[bytes, ...]:
+    return tuple(array.tobytes() for array in case.inputs)

@@ -1,0 +1,138 @@
+"""Where expected outputs come from; here the TFLM interpreter of the `reference` extra."""
+
+import importlib.metadata
+import importlib.util
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from tflm_forge import proc
+from tflm_forge.errors import CheckError, ToolError
+from tflm_forge.model import Model
+from tflm_forge.verify.arrays import Array, read_npz, write_npz
+from tflm_forge.verify.inputs import Case
+
+Outputs = tuple[Array, ...]
+"""The outputs of one inference, in the model's order."""
+
+_WORKER = "tflm_forge.verify.reference_worker"
+_START_TIMEOUT_S = 60.0
+_CASE_TIMEOUT_S = 5.0
+_LAST_LINES = 5
+
+# The interpreter records its allocations in the arena as well, and 64-bit structures are larger.
+_ARENA_FLOOR_BYTES = 1 << 20
+_ARENA_OF_TENSORS = 2
+_ARENA_CEILING_BYTES = 1 << 30
+
+
+class Reference(Protocol):
+    """Knows the right outputs for inputs."""
+
+    @property
+    def title(self) -> str:
+        """What it is, for the report."""
+
+    def own_cases(self) -> tuple[Case, ...] | None:
+        """Return the cases it knows; None when it can answer for any."""
+
+    def outputs(self, cases: Sequence[Case]) -> tuple[Outputs | None, ...]:
+        """Return the outputs of each case, None for one it does not know.
+
+        Raises:
+            CheckError: it can not run the model.
+        """
+
+
+class InterpreterReference:
+    """The TFLM interpreter for this computer, in a process of its own."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @property
+    def title(self) -> str:
+        """What it is, with its version."""
+        return f"TFLM interpreter (tflite-micro {importlib.metadata.version('tflite-micro')})"
+
+    def own_cases(self) -> None:
+        """Any case can be run."""
+
+    def outputs(self, cases: Sequence[Case]) -> tuple[Outputs, ...]:
+        """Run all cases in one process, in order.
+
+        Raises:
+            CheckError: the interpreter refused the model, died or took too long.
+        """
+        with tempfile.TemporaryDirectory(prefix="forge-reference-") as name:
+            folder = Path(name)
+            _write_job(folder, self._model, cases)
+            self._run(folder, _START_TIMEOUT_S + _CASE_TIMEOUT_S * len(cases))
+            arrays = read_npz(folder / "outputs.npz")
+        outputs = range(len(self._model.outputs))
+        return tuple(tuple(arrays[f"{c}/{i}"] for i in outputs) for c in range(len(cases)))
+
+    def _run(self, folder: Path, timeout_s: float) -> None:
+        # The package need not be installed: the worker finds it where this process did.
+        package_root = str(Path(__file__).resolve().parents[2])
+        paths = [package_root, *filter(None, [os.environ.get("PYTHONPATH")])]
+        hint = "Compare with a recorded file instead: --golden FILE."
+        try:
+            done = proc.run(
+                [sys.executable, "-m", _WORKER, folder, str(_arena_bytes(self._model))],
+                timeout_s=timeout_s,
+                env={"PYTHONPATH": os.pathsep.join(paths)},
+                check=False,
+            )
+        except ToolError as error:
+            raise CheckError(
+                f"{self._model.name}: the reference interpreter did not finish within {timeout_s:g} s",
+                hint=hint,
+            ) from error
+        if done.returncode:
+            why = (
+                f"died of {_signal_name(-done.returncode)}"
+                if done.returncode < 0
+                else "can not run the model"
+            )
+            raise CheckError(
+                f"{self._model.name}: the reference interpreter {why}",
+                reasons=tuple(line for line in done.output.splitlines() if line.strip())[-_LAST_LINES:],
+                hint=hint,
+            )
+
+
+def has_interpreter() -> bool:
+    """Return whether the `reference` extra is installed."""
+    return importlib.util.find_spec("tflite_micro") is not None
+
+
+def _write_job(folder: Path, model: Model, cases: Sequence[Case]) -> None:
+    (folder / "model.tflite").write_bytes(model.data)
+    arrays: dict[str, Array] = {
+        "case_count": np.array(len(cases)),
+        "input_count": np.array(len(model.inputs)),
+        "output_count": np.array(len(model.outputs)),
+    }
+    for number, case in enumerate(cases):
+        arrays.update({f"{number}/{i}": array for i, array in enumerate(case.inputs)})
+    write_npz(folder / "inputs.npz", arrays)
+
+
+def _arena_bytes(model: Model) -> int:
+    tensors = sum(t.size_bytes for graph in model.subgraphs for t in graph.tensors if not t.is_constant)
+    need = _ARENA_FLOOR_BYTES + _ARENA_OF_TENSORS * tensors + len(model.data)
+    return min(need, _ARENA_CEILING_BYTES)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
