@@ -66,7 +66,9 @@ Forge = Callable[..., "subprocess.CompletedProcess[str]"]
 def forge(tmp_path: Path) -> Forge:
     """Return a function that runs `forge` in a folder of its own, as a user would."""
 
-    def run(*args: object, cwd: Path = tmp_path, timeout_s: float = 300, **env: str) -> "subprocess.CompletedProcess[str]":
+    def run(
+        *args: object, cwd: Path = tmp_path, timeout_s: float = 300, **env: str
+    ) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [sys.executable, "-m", "tflm_forge", *map(str, args)],
             cwd=cwd,

@@ -185,9 +185,7 @@ class ModelMaker:
     ) -> int:
         """Add an opcode, or find the same one again; return its index."""
         code = op if isinstance(op, int) else getattr(tflite.BuiltinOperator, op)
-        spec = OpcodeSpec(
-            builtin_code=code, custom_name=custom_name, version=version, deprecated_code=deprecated_code
-        )
+        spec = OpcodeSpec(builtin_code=code, custom_name=custom_name, version=version, deprecated_code=deprecated_code)
         if spec not in self.opcodes:
             self.opcodes.append(spec)
         return self.opcodes.index(spec)
@@ -234,9 +232,7 @@ class ModelMaker:
     def subgraph(self, *, inputs: Sequence[int], outputs: Sequence[int], name: str | None = "main") -> int:
         """Close a subgraph of the tensors and operators added since the last one; return its index."""
         self.subgraphs.append(
-            SubgraphSpec(
-                name=name, tensors=self._tensors, operators=self._operators, inputs=inputs, outputs=outputs
-            )
+            SubgraphSpec(name=name, tensors=self._tensors, operators=self._operators, inputs=inputs, outputs=outputs)
         )
         self._tensors, self._operators = [], []
         return len(self.subgraphs) - 1
@@ -354,9 +350,7 @@ class _Writer:
     def _metadata(self, name: str, buffer: int) -> int:
         return self._table("Metadata", {"Name": self._string(name), "Buffer": buffer})
 
-    def _signature(
-        self, key: str, subgraph: int, inputs: Mapping[str, int], outputs: Mapping[str, int]
-    ) -> int:
+    def _signature(self, key: str, subgraph: int, inputs: Mapping[str, int], outputs: Mapping[str, int]) -> int:
         maps = {
             side: self._tables(
                 [
@@ -366,9 +360,7 @@ class _Writer:
             )
             for side, entries in (("Inputs", inputs), ("Outputs", outputs))
         }
-        return self._table(
-            "SignatureDef", {**maps, "SignatureKey": self._string(key), "SubgraphIndex": subgraph}
-        )
+        return self._table("SignatureDef", {**maps, "SignatureKey": self._string(key), "SubgraphIndex": subgraph})
 
     def _subgraph(self, spec: SubgraphSpec) -> int:
         values = {

@@ -293,9 +293,7 @@ def _board(table: _Table, path: Path) -> Board:
     )
     table.close()
     if board.stack_bytes >= board.ram.length_bytes:
-        raise table.error(
-            "stack_bytes", f"{board.stack_bytes} does not fit the {board.ram.length_bytes} bytes of RAM"
-        )
+        raise table.error("stack_bytes", f"{board.stack_bytes} does not fit the {board.ram.length_bytes} bytes of RAM")
     if board.twin is not None and board.twin not in _board_paths():
         unknown = unknown_name("board", board.twin, _board_paths())
         raise table.error("twin", unknown.message, unknown.hint)
@@ -368,8 +366,6 @@ def _key(cpp_name: str) -> str:
 
 
 def _emulator(table: _Table) -> Emulator:
-    emulator = Emulator(
-        machine=table.text("machine", _NAME), args=table.texts("args"), source=table.text("source")
-    )
+    emulator = Emulator(machine=table.text("machine", _NAME), args=table.texts("args"), source=table.text("source"))
     table.close()
     return emulator

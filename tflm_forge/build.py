@@ -13,7 +13,7 @@ from tflm_forge.config import BuildSettings
 from tflm_forge.errors import FitError, UsageError
 from tflm_forge.generate import Arena, Project, fingerprint_project, generate_project
 from tflm_forge.link.answers import RegisteredOp
-from tflm_forge.model import Model, op_set
+from tflm_forge.model import Model
 from tflm_forge.proc import has_tool
 from tflm_forge.runtimes import BuildPlan, plan_build
 from tflm_forge.toolchains import Firmware, cmake
@@ -40,9 +40,7 @@ class Build:
             board=project.board.name,
             runtime=project.plan.runtime,
             ops=tuple(
-                RegisteredOp(
-                    builtin_code=r.use.builtin_code, max_version=r.max_version, custom_name=r.use.custom_name
-                )
+                RegisteredOp(builtin_code=r.use.builtin_code, max_version=r.max_version, custom_name=r.use.custom_name)
                 for r in project.plan.registrations
             ),
             arena_bytes=project.arena.bytes,
@@ -68,7 +66,7 @@ def build_firmware(folder: Path, model: Model, board: Board, settings: BuildSett
         FitError: the firmware does not fit the board.
         UsageError: the folder can not be written.
     """
-    plan = plan_build(model.name, op_set(model), board.core, settings)
+    plan = plan_build(model, board.core, settings)
     with lock_folder(folder, report):
         fingerprint = fingerprint_project(model, board, plan, settings)
         arena = _known_arena(folder, fingerprint, settings)

@@ -1,7 +1,7 @@
 """The command `forge`: collects commands/, shows errors, and is the only place that ends the process."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -28,7 +28,8 @@ def _show_version(wanted: bool) -> None:
 
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+        bool,
+        typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True),
     ] = False,
 ) -> None:
     del version
@@ -60,14 +61,19 @@ def main() -> None:
     try:
         code = make_app()(standalone_mode=False)
     except ForgeError as error:
-        from tflm_forge.console import show_error
-
-        show_error(error)
-        sys.exit(error.exit_code)
+        _fail(error)
     except (KeyboardInterrupt, typer.Abort):
         sys.stderr.write("interrupted\n")
         sys.exit(INTERRUPTED_EXIT_CODE)
     except typer.TyperException as error:
-        error.show()
-        sys.exit(UsageError.exit_code)
+        # The base of typer's errors has no words of its own; those that parsing raises have.
+        words = getattr(error, "format_message", error.__str__)()
+        _fail(UsageError(words, hint="`forge COMMAND --help` shows what a command takes."))
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(error: ForgeError) -> NoReturn:
+    from tflm_forge.console import show_error
+
+    show_error(error)
+    sys.exit(error.exit_code)

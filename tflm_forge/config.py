@@ -83,7 +83,9 @@ def load_config(folder: Path) -> Config:
     values: dict[str, Any] = {}
     for name, table in document.items():
         if name not in tables:
-            raise UsageError(f"{path}: {unknown_name('table', name, tables).message}", hint=f"Known: {', '.join(tables)}.")
+            raise UsageError(
+                f"{path}: {unknown_name('table', name, tables).message}", hint=f"Known: {', '.join(tables)}."
+            )
         if not isinstance(table, dict):
             raise UsageError(f"{path}: {name} must be a table, [{name}]")
         values[name] = _read_table(path, name, table, tables[name])

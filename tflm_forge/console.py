@@ -19,9 +19,14 @@ _out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty(
 _err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+def _visible(value: object) -> str:
+    """Return text without control characters: names in a model or lines of a device may hold any."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in str(value))
+
+
 def show_text(text: str) -> None:
     """Print a line of result, as it is."""
-    _out.print(text, markup=False)
+    _out.print(_visible(text), markup=False)
 
 
 def show_json(value: Any) -> None:
@@ -45,27 +50,27 @@ def show_table(
     for i, column in enumerate(columns):
         table.add_column(column, justify="right" if i in right else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(escape(str(cell)) for cell in row))
+        table.add_row(*(escape(_visible(cell)) for cell in row))
     _out.print(table, soft_wrap=False)
 
 
 def show_note(text: str) -> None:
     """Print a remark that is not part of the result, on stderr."""
-    _err.print(text, markup=False, style="dim")
+    _err.print(_visible(text), markup=False, style="dim")
 
 
 def show_warning(text: str) -> None:
     """Print a warning on stderr."""
-    _err.print(f"[yellow]warning:[/] {escape(text)}")
+    _err.print(f"[yellow]warning:[/] {escape(_visible(text))}")
 
 
 def show_error(error: ForgeError) -> None:
     """Print an expected error on stderr: what, every reason, what to do."""
-    _err.print(f"[bold red]error:[/] {escape(error.message)}")
+    _err.print(f"[bold red]error:[/] {escape(_visible(error.message))}")
     for reason in error.reasons:
-        _err.print(f"  - {escape(reason)}")
+        _err.print(f"  - {escape(_visible(reason))}")
     for line in error.hint.splitlines():
-        _err.print(f"  {escape(line)}", style="dim" if error.reasons else None)
+        _err.print(f"  {escape(_visible(line))}", style="dim" if error.reasons else None)
 
 
 @contextlib.contextmanager

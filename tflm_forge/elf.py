@@ -77,7 +77,15 @@ def read_elf(path: Path) -> Elf:
         file = ELFFile(io.BytesIO(data))
         sections = tuple(sorted(_read_sections(file), key=lambda section: (section.address, section.name)))
         symbols = tuple(_read_symbols(file))
-    except (ELFError, ValueError, KeyError, AttributeError, IndexError, UnicodeError, AssertionError) as error:
+    except (
+        ELFError,
+        ValueError,
+        KeyError,
+        AttributeError,
+        IndexError,
+        UnicodeError,
+        AssertionError,
+    ) as error:
         raise UsageError(f"{path}: damaged ELF file: {error}", hint="Build it again.") from error
     return Elf(path=path, sections=sections, symbols=symbols)
 

@@ -66,7 +66,8 @@ def generate_project(
         write_if_changed(folder / _LIST_NAME, "".join(f"{name}\n" for name in sorted(files)).encode())
     except OSError as error:
         raise UsageError(
-            f"{folder}: can not write the project: {error.strerror or error}", hint="Choose another folder with -o."
+            f"{folder}: can not write the project: {error.strerror or error}",
+            hint="Choose another folder with -o.",
         ) from error
     return Project(
         folder=folder, model=model, board=board, plan=plan, settings=settings, arena=arena, build_id=build_id

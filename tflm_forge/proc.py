@@ -17,8 +17,7 @@ _TAIL_LINES = 20
 _STOP_TIMEOUT_S = 3.0
 
 _INSTALL_HINTS: dict[str, str] = {
-    "arm-none-eabi": "sudo apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi "
-    "libstdc++-arm-none-eabi-newlib",
+    "arm-none-eabi": "sudo apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib",
     "qemu-system-arm": "sudo apt-get install qemu-system-arm",
     "cmake": "sudo apt-get install cmake",
     "ninja": "sudo apt-get install ninja-build",

@@ -40,9 +40,7 @@ def load_split() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return training images, held-back images, and the labels of each; images are [n, 8, 8, 1] in 0..1."""
     digits = load_digits()
     images = (digits.images / 16.0).astype(np.float32)[..., np.newaxis]
-    return train_test_split(
-        images, digits.target, test_size=HELD_BACK, stratify=digits.target, random_state=SEED
-    )
+    return train_test_split(images, digits.target, test_size=HELD_BACK, stratify=digits.target, random_state=SEED)
 
 
 def build_network(batch: int | None = None) -> keras.Model:

@@ -81,9 +81,7 @@ def test_boards_of_the_first_release_are_there() -> None:
         ("lm3s6965evb", "cortex-m3", (0x00000000, 256), (0x20000000, 64)),
     ],
 )
-def test_memory_of_chips_is_as_sold(
-    name: str, core: str, flash: tuple[int, int], ram: tuple[int, int]
-) -> None:
+def test_memory_of_chips_is_as_sold(name: str, core: str, flash: tuple[int, int], ram: tuple[int, int]) -> None:
     board = load_board(name)
     assert board.core.name == core
     assert (board.flash.origin, board.flash.length_bytes // 1024) == flash
@@ -94,9 +92,7 @@ def test_a_file_of_the_users_is_a_board(tmp_path: Path) -> None:
     board = load_board(str(_write(tmp_path, VALID)))
     assert isinstance(board, Board)
     assert board.name == "mine"
-    assert board.regions[0] == Region(
-        name="FLASH", kind="flash", origin=0, length_bytes=0x100000, source="its manual"
-    )
+    assert board.regions[0] == Region(name="FLASH", kind="flash", origin=0, length_bytes=0x100000, source="its manual")
     assert board.emulator is not None
     assert board.emulator.args == ()
     assert board.config == {
@@ -165,9 +161,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("old", "new", "key", "words"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_named_with_file_and_key(
-    old: str, new: str, key: str, words: str, tmp_path: Path
-) -> None:
+def test_what_is_wrong_is_named_with_file_and_key(old: str, new: str, key: str, words: str, tmp_path: Path) -> None:
     assert old in VALID
     path = _write(tmp_path, VALID.replace(old, new, 1 if key != "region" or old != "[[region]]" else 2))
     with pytest.raises(UsageError) as caught:

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from tflm_forge.model import Model
 
 ModelArgument = Annotated[
-    Path | None, typer.Argument(metavar="MODEL", help="The .tflite file; default: [build] model of forge.toml.")
+    Path | None,
+    typer.Argument(metavar="MODEL", help="The .tflite file; default: [build] model of forge.toml."),
 ]
 BoardOption = Annotated[
-    str | None, typer.Option("--board", "-b", metavar="BOARD", help="Name of a board, or path of a board file.")
+    str | None,
+    typer.Option("--board", "-b", metavar="BOARD", help="Name of a board, or path of a board file."),
 ]
 OutputOption = Annotated[
     Path | None,

@@ -81,7 +81,10 @@ def _as_rows(built: "Build", size: "SizeReport") -> list[tuple[str, object]]:
         ("firmware", built.firmware.elf),
         ("runtime", f"{plan.runtime} {plan.version}, {plan.kernel_set} kernels"),
         ("ops", ", ".join(registration.use.name for registration in plan.registrations)),
-        ("flash", f"{size.flash_bytes:,} of {flash.length_bytes:,} bytes, {size.model_bytes:,} of them the model"),
+        (
+            "flash",
+            f"{size.flash_bytes:,} of {flash.length_bytes:,} bytes, {size.model_bytes:,} of them the model",
+        ),
         ("RAM", f"{size.ram_bytes:,} of {ram.length_bytes:,} bytes"),
         ("arena", f"{project.arena.bytes:,} bytes, {project.arena.how}"),
         ("manifest", project.folder / "ops.manifest.yaml"),

@@ -42,13 +42,15 @@ def run(
     arena: ArenaOption = None,
     allow_version: AllowVersionOption = None,
     inputs: Annotated[
-        Path | None, typer.Option("--inputs", metavar="NPZ", help="Your own inputs; `labels` in it gives the accuracy.")
+        Path | None,
+        typer.Option("--inputs", metavar="NPZ", help="Your own inputs; `labels` in it gives the accuracy."),
     ] = None,
     golden: Annotated[
         Path | None, typer.Option("--golden", metavar="NPZ", help="Compare with this recorded file.")
     ] = None,
     record: Annotated[
-        Path | None, typer.Option("--record-golden", metavar="NPZ", help="Record inputs and reference outputs.")
+        Path | None,
+        typer.Option("--record-golden", metavar="NPZ", help="Record inputs and reference outputs."),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of the random inputs; default 1.")] = None,
     port: Annotated[
@@ -118,7 +120,10 @@ def _run_suite(
             raise UsageError("--record-golden needs a reference", hint="pip install 'tflm-forge[reference]'")
         record_golden(record, job.model, plan.cases, reference)
         show_note(f"recorded {record}")
-    with _open(job, built, port) as session, show_progress(f"testing {len(plan.cases)} inputs on {session.url}"):
+    with (
+        _open(job, built, port) as session,
+        show_progress(f"testing {len(plan.cases)} inputs on {session.url}"),
+    ):
         return run_suite(session, job.model, plan, built.expected)
 
 

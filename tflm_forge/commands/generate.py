@@ -30,7 +30,6 @@ def run(
     from tflm_forge.arena import estimate_arena
     from tflm_forge.console import show_text, show_warning
     from tflm_forge.generate import Arena, generate_project
-    from tflm_forge.model import op_set
     from tflm_forge.runtimes import plan_build
 
     job = collect_job(
@@ -43,7 +42,7 @@ def run(
         arena=arena,
         allow_version=allow_version,
     )
-    plan = plan_build(job.model.name, op_set(job.model), job.board.core, job.settings)
+    plan = plan_build(job.model, job.board.core, job.settings)
     if job.settings.arena_bytes is None:
         size = Arena(bytes=estimate_arena(job.model), how="estimated")
         show_warning(f"the arena of {size.bytes} bytes is estimated; `forge build` measures it")

@@ -28,19 +28,17 @@ def run(
     from tflm_forge.console import show_json
     from tflm_forge.errors import ModelError
     from tflm_forge.model import find_findings, load_model, op_set
-    from tflm_forge.ops.catalogue import find_obstacles
-    from tflm_forge.runtimes import default_runtime, load_runtime
+    from tflm_forge.runtimes import default_runtime, find_reasons, load_runtime
 
     loaded = load_model(model)
     ops = op_set(loaded)
     findings = find_findings(loaded)
     catalogue = load_runtime(runtime or default_runtime()).catalogue()
-    obstacles = find_obstacles(ops, catalogue)
+    reasons = find_reasons(loaded, catalogue)
     if as_json:
-        show_json(_as_json(loaded, ops, findings, catalogue, obstacles))
+        show_json(_as_json(loaded, ops, findings, catalogue, reasons))
     else:
         _show(loaded, ops, findings, catalogue)
-    reasons = [*(f"{f.words} {f.remedy}".strip() for f in findings if f.severity == "error"), *obstacles]
     if reasons:
         name = f"{catalogue.runtime} {catalogue.version}"
         raise ModelError(f"{loaded.name}: runtime {name} can not run this model", reasons=reasons)
@@ -56,7 +54,10 @@ def _show(model: "Model", ops: "Sequence[OpUse]", findings: "Sequence[Finding]",
         ("made by", model.description or "-"),
         ("subgraphs", len(model.subgraphs)),
         ("layers", layers),
-        ("op set", f"{len(ops)} ops, hash {format_op_hash(op_hash(ops))}; {len(model.opcodes)} opcodes in the file"),
+        (
+            "op set",
+            f"{len(ops)} ops, hash {format_op_hash(op_hash(ops))}; {len(model.opcodes)} opcodes in the file",
+        ),
     ]
     show_table("Model", ("", ""), facts)
     limits = {use.name: row.max_version if (row := catalogue.find(use)) else "-" for use in ops}
@@ -82,7 +83,7 @@ def _as_json(
     ops: "Sequence[OpUse]",
     findings: "Sequence[Finding]",
     catalogue: "Catalogue",
-    obstacles: "Sequence[str]",
+    reasons: "Sequence[str]",
 ) -> dict[str, object]:
     from tflm_forge.ops.hash import format_op_hash, op_hash
 
@@ -114,7 +115,7 @@ def _as_json(
             for f in findings
         ],
         "runtime": {"name": catalogue.runtime, "version": catalogue.version},
-        "obstacles": list(obstacles),
+        "reasons": list(reasons),
     }
 
 

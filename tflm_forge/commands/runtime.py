@@ -70,9 +70,7 @@ def install(
     ] = None,
     tree: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="Use this tflite-micro checkout, or output of create_tflm_tree.py, in place."
-        ),
+        typer.Option(metavar="DIR", help="Use this tflite-micro checkout, or output of create_tflm_tree.py, in place."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Install again what is installed.")] = False,
     as_json: JsonOption = False,
@@ -87,9 +85,7 @@ def install(
     from tflm_forge.runtimes.tflm.pins import parse_commits
 
     if runtime != "tflm":
-        raise UsageError(
-            f"{runtime!r} can not be installed", hint="Only tflm can; bundled travels with forge."
-        )
+        raise UsageError(f"{runtime!r} can not be installed", hint="Only tflm can; bundled travels with forge.")
     commits = parse_commits(commit or ())
     with show_progress("Installing TFLM ..."):
         done = install_tree(mirror=mirror, commits=commits, tree=tree, force=force)

@@ -12,7 +12,9 @@ NO_ARGS_IS_HELP = True
 
 def run(
     target: Annotated[Path, typer.Argument(metavar="DIR|ELF", help="Folder of a build, or an ELF file.")],
-    top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="How many of the largest symbols to show.")] = 15,
+    top: Annotated[
+        int, typer.Option("--top", min=0, metavar="N", help="How many of the largest symbols to show.")
+    ] = 15,
     as_json: JsonOption = False,
 ) -> None:
     """Show flash and RAM of a firmware: model, code, constants, arena, and the largest symbols.
@@ -41,7 +43,9 @@ def run(
                 "sections": [
                     {"name": s.name, "address": f"0x{s.address:08X}", "bytes": s.size_bytes} for s in report.sections
                 ],
-                "largest": [{"name": s.name, "address": f"0x{s.address:08X}", "bytes": s.size_bytes} for s in report.largest],
+                "largest": [
+                    {"name": s.name, "address": f"0x{s.address:08X}", "bytes": s.size_bytes} for s in report.largest
+                ],
             }
         )
         return

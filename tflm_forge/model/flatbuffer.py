@@ -195,7 +195,5 @@ class Table:
         if offset == 0:
             return None
         if offset < 4 or offset + size > self._inline:
-            raise DamageError(
-                f"the field {name} of the table at byte {self._position} lies outside the table"
-            )
+            raise DamageError(f"the field {name} of the table at byte {self._position} lies outside the table")
         return self._position + offset

@@ -38,9 +38,7 @@ def load_model(path: Path) -> Model:
         raise ModelError(f"{path}: no such file", hint=_name_near_files(path)) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ModelError(
-            f"{path}: can not be read: {reason}", hint="Check the path and its permissions."
-        ) from error
+        raise ModelError(f"{path}: can not be read: {reason}", hint="Check the path and its permissions.") from error
     return read_model(data, name=path.name, shown=str(path))
 
 

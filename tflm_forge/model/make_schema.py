@@ -52,9 +52,7 @@ _ENUM_FIELDS = {
 }
 
 # Parts of generated text, not of the schema.
-_NOT_FIELDS = re.compile(
-    r"^(GetRootAs\w*|Init|\w+BufferHasIdentifier|\w+AsNumpy|\w+Length|\w+IsNone|__init__)$"
-)
+_NOT_FIELDS = re.compile(r"^(GetRootAs\w*|Init|\w+BufferHasIdentifier|\w+AsNumpy|\w+Length|\w+IsNone|__init__)$")
 
 
 def snake_case(name: str) -> str:
@@ -157,9 +155,7 @@ def default_sources() -> list[Path]:
     """Return the generated module of the installed tflite-micro package."""
     spec = importlib.util.find_spec(_DEFAULT_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
-        raise UsageError(
-            "the package tflite-micro is not installed", hint="Install it, or name a file or folder."
-        )
+        raise UsageError("the package tflite-micro is not installed", hint="Install it, or name a file or folder.")
     return [Path(spec.submodule_search_locations[0]) / _DEFAULT_FILE]
 
 

@@ -127,9 +127,7 @@ def _read_opcode(table: Table) -> Opcode:
 class _SubgraphReader:
     """Reads the subgraphs of one model, whose buffers and opcodes are known."""
 
-    def __init__(
-        self, *, data: bytes, buffers: Sequence[Buffer], opcodes: Sequence[Opcode], compressed: bool
-    ) -> None:
+    def __init__(self, *, data: bytes, buffers: Sequence[Buffer], opcodes: Sequence[Opcode], compressed: bool) -> None:
         self._data = data
         self._buffers = buffers
         self._opcodes = opcodes
@@ -148,9 +146,7 @@ class _SubgraphReader:
             tensors=tensors,
             inputs=inputs,
             outputs=outputs,
-            operators=_each(
-                "operator", table.tables("operators"), lambda i, t: self._read_operator(i, t, tensors)
-            ),
+            operators=_each("operator", table.tables("operators"), lambda i, t: self._read_operator(i, t, tensors)),
         )
 
     def _read_tensor(self, index: int, table: Table) -> Tensor:
@@ -202,9 +198,7 @@ class _SubgraphReader:
             name = in_quotes(opcode.custom_name) if opcode.custom_name else opcode.name
             raise DamageError(f"{name}: {error}") from error
 
-    def _read_operator_of(
-        self, opcode: Opcode, index: int, table: Table, tensors: Sequence[Tensor]
-    ) -> Operator:
+    def _read_operator_of(self, opcode: Opcode, index: int, table: Table, tensors: Sequence[Tensor]) -> Operator:
         check_opcode(opcode)
         inputs, outputs = table.numbers("inputs"), table.numbers("outputs")
         intermediates = table.numbers("intermediates")
@@ -233,9 +227,7 @@ class _SubgraphReader:
         if options or offset < _FIRST_OUTSIDE_OFFSET:
             return options
         if offset + size > len(self._data):
-            raise DamageError(
-                f"claims {size} bytes of options at {offset} of a file of {len(self._data)} bytes"
-            )
+            raise DamageError(f"claims {size} bytes of options at {offset} of a file of {len(self._data)} bytes")
         table.spend(size)
         return self._data[offset : offset + size]
 

@@ -25,9 +25,7 @@ Fields = Mapping[str, list[Any]]
 
 @functools.cache
 def _schema() -> dict[str, Any]:
-    return cast(
-        "dict[str, Any]", json.loads(Path(__file__).with_name("schema.json").read_text(encoding="utf-8"))
-    )
+    return cast("dict[str, Any]", json.loads(Path(__file__).with_name("schema.json").read_text(encoding="utf-8")))
 
 
 def table_fields(table: str) -> Fields:

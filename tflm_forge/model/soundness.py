@@ -70,9 +70,7 @@ def check_shape(shape: Sequence[int], type_name: str) -> None:
         raise DamageError(f"its shape {list(shape)} has a negative dimension")
     elements = math.prod(shape)
     if elements * max(type_bits(type_name) or 8, 8) > MAX_TENSOR_BYTES * 8:
-        raise DamageError(
-            f"its shape {list(shape)} of {type_name} takes more than {MAX_TENSOR_BYTES:,} bytes"
-        )
+        raise DamageError(f"its shape {list(shape)} of {type_name} takes more than {MAX_TENSOR_BYTES:,} bytes")
 
 
 def check_quantization(quantization: Quantization, shape: Sequence[int], type_name: str) -> None:

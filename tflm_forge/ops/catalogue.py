@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tflm_forge.errors import UsageError
-from tflm_forge.model import OpUse
+from tflm_forge.model import LEFT_OUT, OpUse
 from tflm_forge.registry import unknown_name
 
 OpKey = tuple[int, str]
@@ -87,9 +87,14 @@ def find_obstacles(
     return tuple(reasons)
 
 
+def activation_types(use: OpUse) -> set[str]:
+    """Return the tensor types that an op's uses have as first input and first output."""
+    first = {types[0] for pair in use.types for types in pair if types}
+    return first - {LEFT_OUT}
+
+
 def _type_obstacles(use: OpUse, row: CatalogueOp, runtime: str) -> list[str]:
-    found = {inputs[0] for inputs, _ in use.types if inputs} | {outputs[0] for _, outputs in use.types if outputs}
-    refused = sorted(found - set(row.types)) if row.types else []
+    refused = sorted(activation_types(use) - set(row.types)) if row.types else []
     if not refused:
         return []
     return [
@@ -109,7 +114,8 @@ def parse_allow_versions(options: Iterable[str]) -> dict[str, int]:
         name, _, number = option.partition("=")
         if not name or not number.isdigit():
             raise UsageError(
-                f"--allow-version {option}: not of the form OP=N", hint="For example --allow-version CONV_2D=8."
+                f"--allow-version {option}: not of the form OP=N",
+                hint="For example --allow-version CONV_2D=8.",
             )
         result[name] = int(number)
     return result

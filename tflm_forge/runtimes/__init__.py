@@ -3,7 +3,7 @@
 A runtime module offers what `RuntimeModule` names. Its name is the word the user types.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
@@ -12,7 +12,7 @@ import tflm_forge.runtimes as package
 from tflm_forge.board import Core
 from tflm_forge.config import BuildSettings
 from tflm_forge.errors import ModelError
-from tflm_forge.model import OpUse
+from tflm_forge.model import Model, OpUse, find_findings, op_set
 from tflm_forge.ops.catalogue import Catalogue, find_obstacles
 from tflm_forge.registry import list_names, load_alternative
 
@@ -94,18 +94,32 @@ def default_runtime() -> str:
     return "bundled"
 
 
-def plan_build(model_name: str, ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> BuildPlan:
-    """Check an op set against the runtime of the settings and plan its build.
+def find_reasons(
+    model: Model, catalogue: Catalogue, allow_versions: Mapping[str, int] | None = None
+) -> tuple[str, ...]:
+    """List every reason why a runtime can not run a model; empty when it can."""
+    ops = op_set(model)
+    errors = [finding for finding in find_findings(model) if finding.severity == "error"]
+    explained = {finding.layer for finding in errors if finding.layer}
+    others = [use for use in ops if use.first_layer not in explained]
+    return (
+        *(f"{finding.words} {finding.remedy}".strip() for finding in errors),
+        *find_obstacles(others, catalogue, allow_versions=allow_versions),
+    )
+
+
+def plan_build(model: Model, core: Core, settings: BuildSettings) -> BuildPlan:
+    """Check a model against the runtime of the settings and plan its build.
 
     Raises:
         ModelError: the runtime can not run the model; gives all reasons at once.
     """
     runtime = load_runtime(settings.runtime)
-    reasons = find_obstacles(ops, runtime.catalogue(), allow_versions=settings.allow_versions)
+    reasons = find_reasons(model, runtime.catalogue(), settings.allow_versions)
     if reasons:
         raise ModelError(
-            f"{model_name}: {settings.runtime} can not run this model",
+            f"{model.name}: runtime {settings.runtime} can not run this model",
             reasons=reasons,
             hint="`forge ops` lists what each runtime has.",
         )
-    return runtime.plan(ops, core, settings)
+    return runtime.plan(op_set(model), core, settings)

@@ -8,7 +8,7 @@ from typing import Any
 from tflm_forge.board import Core
 from tflm_forge.config import BuildSettings
 from tflm_forge.model import OpUse
-from tflm_forge.ops.catalogue import Catalogue, CatalogueOp
+from tflm_forge.ops.catalogue import Catalogue, CatalogueOp, activation_types
 from tflm_forge.resources import bundled_dir
 from tflm_forge.runtimes import BuildPlan, Registration
 
@@ -84,7 +84,7 @@ def _relative(paths: Iterable[Any]) -> list[str]:
 
 def _pick_function(use: OpUse, row: CatalogueOp) -> str:
     """Return the registration for the one type that all uses have, else the one for any type."""
-    activations = {types for inputs, outputs in use.types for types in (inputs[:1] + outputs[:1])}
+    activations = activation_types(use)
     if len(activations) == 1:
         (only,) = activations
         return row.registrations.get(only, row.registrations[""])

@@ -33,7 +33,12 @@ def build(project: Project) -> Firmware:
     log.unlink(missing_ok=True)
     environment = {"CCACHE_DIR": str(cache_dir() / "ccache"), "CCACHE_BASEDIR": str(project.folder.resolve())}
     if not (build_dir / "build.ninja").is_file():
-        run(_configure_command(project.folder, build_dir), timeout_s=CONFIGURE_TIMEOUT_S, env=environment, log=log)
+        run(
+            _configure_command(project.folder, build_dir),
+            timeout_s=CONFIGURE_TIMEOUT_S,
+            env=environment,
+            log=log,
+        )
     try:
         run(["ninja", "-C", build_dir], timeout_s=BUILD_TIMEOUT_S, env=environment, log=log)
     except ToolError as error:

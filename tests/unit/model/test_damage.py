@@ -28,9 +28,7 @@ def make_small_model() -> bytes:
     b = maker.tensor("b", [2], "INT32", scale=[0.125, 0.25], data=np.arange(2))
     y = maker.tensor("y", [1, 4, 4, 2], "INT8", scale=2.0)
     z = maker.tensor("z", [1, 4, 4, 2], "INT8", scale=2.0, is_variable=True)
-    maker.operator(
-        "CONV_2D", [x, w, b], [y], options=("Conv2DOptions", {"stride_w": 1, "stride_h": 1}), version=3
-    )
+    maker.operator("CONV_2D", [x, w, b], [y], options=("Conv2DOptions", {"stride_w": 1, "stride_h": 1}), version=3)
     maker.operator("CUSTOM", [y, -1], [z], custom_name="Mine", custom_options=b"abc")
     options = {"cond_subgraph_index": 1, "body_subgraph_index": 1}
     maker.operator("WHILE", [z], [z], options=("WhileOptions", options))
@@ -365,9 +363,7 @@ def make_shared_parts(*, tensors: int, operators: int, channels: int) -> bytes:
         (1, 1000, 100_000, f"over {MAX_VECTOR_BYTES >> 20} MiB"),
     ],
 )
-def test_shared_parts_can_not_grow_a_small_file(
-    tensors: int, operators: int, channels: int, words: str
-) -> None:
+def test_shared_parts_can_not_grow_a_small_file(tensors: int, operators: int, channels: int, words: str) -> None:
     data = make_shared_parts(tensors=tensors, operators=operators, channels=channels)
     tracemalloc.start()
     with pytest.raises(ModelError, match=words):

@@ -61,9 +61,7 @@ def test_reads_every_part_of_a_model() -> None:
     assert operator.options["keep_num_dims"] is True
     assert operator.options["fused_activation_function"] == "RELU6"
     assert operator.options["weights_format"] == "DEFAULT"
-    assert [(m.name, model.buffer_data(m.buffer)) for m in model.metadata] == [
-        ("min_runtime_version", b"1.5.0")
-    ]
+    assert [(m.name, model.buffer_data(m.buffer)) for m in model.metadata] == [("min_runtime_version", b"1.5.0")]
     [signature] = model.signatures
     assert (signature.key, signature.inputs, signature.outputs) == ("serving_default", {"in": 0}, {"out": 2})
 
@@ -115,9 +113,7 @@ def test_options_take_the_schemas_defaults_and_enums() -> None:
         "Conv2DOptions",
         {"padding": "VALID", "stride_w": 2, "stride_h": 3, "fused_activation_function": 77},
     )
-    operator = (
-        read_model(make_single_op_model("CONV_2D", options=options), name="m").subgraphs[0].operators[0]
-    )
+    operator = read_model(make_single_op_model("CONV_2D", options=options), name="m").subgraphs[0].operators[0]
     assert operator.options["padding"] == "VALID"
     assert (operator.options["stride_w"], operator.options["stride_h"]) == (2, 3)
     assert (operator.options["dilation_w_factor"], operator.options["dilation_h_factor"]) == (1, 1)
@@ -301,8 +297,7 @@ def test_op_sets_of_real_models_are_those_of_their_readme() -> None:
     for name, size, ops, opcodes in rows:
         model = load_model(MODELS / name)
         ours = {
-            f"{'custom ' if use.custom_name else ''}{use.name} v{use.version} x{use.count}"
-            for use in op_set(model)
+            f"{'custom ' if use.custom_name else ''}{use.name} v{use.version} x{use.count}" for use in op_set(model)
         }
         assert ours == set(ops.split(", ")), name
         assert (len(model.data), len(model.opcodes)) == (size, opcodes)
