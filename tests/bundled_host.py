@@ -40,6 +40,8 @@ VARIANT_FLAGS = {
     ),
     "plain": ("-O2",),
 }
+# The int8 kernels as a core with the DSP extension runs them.
+VARIANT_FLAGS["dsp"] = (*VARIANT_FLAGS["asan"], "-DFORGE_EMULATE_DSP")
 STAGES = ("construct", "allocate", "input", "invoke", "done")
 INT8_REGISTRATIONS, PRESERVE, PROFILE, RESET, SHARED_ALLOCATOR = 1, 2, 4, 8, 16
 # By TfLiteType.
@@ -180,9 +182,7 @@ class _Process:
             return self.read(process, length)
         except (OSError, EOFError, TimeoutError) as error:
             self.stop()
-            raise HostCrash(
-                f"{type(error).__name__} {error}\n{self.errors.read_text(errors='replace')}"
-            ) from error
+            raise HostCrash(f"{type(error).__name__} {error}\n{self.errors.read_text(errors='replace')}") from error
 
     def start(self) -> subprocess.Popen[bytes]:
         with self.errors.open("wb") as errors:

@@ -171,7 +171,7 @@ def refuse_arena(model: Model, board: Board, limit_bytes: int) -> FitError:
         f"{model.name}: the tensor arena does not fit the RAM of {board.name}",
         reasons=(
             f"{board.ram.name}: {board.ram.length_bytes} bytes, of which {limit_bytes} are left for the arena",
-            f"the model's buffers alone take {max(map(_planned_bytes, model.subgraphs))} bytes; about {need} with all else",
+            f"the model's buffers alone take {max(map(_planned_bytes, model.subgraphs))} bytes, about {need} with the rest",
         ),
         hint="Choose a board with more RAM (`forge boards`), or a model with smaller activations.",
     )

@@ -52,7 +52,7 @@ def make_app() -> typer.Typer:
         if hasattr(module, "app"):
             app.add_typer(module.app, name=word)
         else:
-            app.command(name=word, no_args_is_help=getattr(module, "NO_ARGS_IS_HELP", False))(module.run)
+            app.command(name=word)(module.run)
     return app
 
 

@@ -52,6 +52,6 @@ struct FaultRecord {
 
 }  // namespace forge
 
-// Called with interrupts off, in the fault's handler, with at least half of the stack free. What
-// the program had on its stack may be gone.
+// Called with interrupts off and with at least half of the stack free. What the program had on its
+// stack may be gone. A fault in here calls it again.
 extern "C" [[noreturn]] void ForgeFault(const forge::FaultRecord& record);

@@ -20,7 +20,8 @@ void SysTick_Handler();
 [[noreturn]] void Reset_Handler();
 [[noreturn]] void FaultHandler();
 [[noreturn, gnu::used]] void ResetEntry();
-[[noreturn, gnu::used]] void FaultEntry(const uint32_t* frame, uint32_t exception_return);
+[[gnu::used]] const forge::FaultRecord* FaultEntry(const uint32_t* frame,
+                                                   uint32_t exception_return);
 
 // Static objects are never destroyed.
 void* __dso_handle = nullptr;
@@ -175,12 +176,15 @@ void ResetEntry() {
   for (;;) asm volatile("wfi");
 }
 
-// Takes every fault and every exception nobody handles. The program never goes on, so its stack is
-// used again.
+// Takes every fault and every exception nobody handles. The program never goes on: when less than
+// half of its stack is left, or the stack pointer is lost, the stack is used again from its top.
+// What comes of it runs as the program did, by a return to a frame made here, so that a fault in it
+// is a fault again and not a lockup. A fault in a handler stays where it is.
 __attribute__((naked)) void FaultHandler() {
   asm volatile(
       "cpsid i\n"
       "mrs r0, msp\n"
+      "mov r4, lr\n"
       "mov r1, lr\n"
       "ldr r2, =__stack_top\n"
       "cmp r0, r2\n"
@@ -190,10 +194,23 @@ __attribute__((naked)) void FaultHandler() {
       "bhs 2f\n"
       "1: msr msp, r2\n"
       "isb\n"
-      "2: bl FaultEntry\n");
+      "2: bl FaultEntry\n"
+      "movs r1, #8\n"
+      "tst r4, r1\n"
+      "bne 3f\n"
+      "bl ForgeFault\n"
+      "3: sub sp, #32\n"
+      "str r0, [sp, #0]\n"
+      "ldr r1, =ForgeFault\n"
+      "str r1, [sp, #24]\n"
+      "ldr r1, =0x01000000\n"
+      "str r1, [sp, #28]\n"
+      "movs r1, #0x10\n"
+      "orrs r4, r1\n"
+      "bx r4\n");
 }
 
-void FaultEntry(const uint32_t* frame, uint32_t exception_return) {
+const forge::FaultRecord* FaultEntry(const uint32_t* frame, uint32_t exception_return) {
   using forge::Register;
 #if defined(__ARM_FP) || defined(__ARM_FEATURE_MVE)
   // The first floating-point instruction would save the program's registers into a frame that may
@@ -206,6 +223,8 @@ void FaultEntry(const uint32_t* frame, uint32_t exception_return) {
     record.hfsr = Register(forge::kHfsr);
     record.mmfar = Register(forge::kMmfar);
     record.bfar = Register(forge::kBfar);
+    Register(forge::kCfsr) = record.cfsr;
+    Register(forge::kHfsr) = record.hfsr;
   }
   const bool inside = frame >= __stack_bottom && frame + forge::kFrameWords <= __stack_top;
   const bool overflow = frame < __stack_bottom || (record.cfsr & forge::kStackOverflow) != 0;
@@ -223,5 +242,5 @@ void FaultEntry(const uint32_t* frame, uint32_t exception_return) {
   record.kind =
       static_cast<uint32_t>(overflow ? forge::Status::kStackCanary : forge::Status::kFault);
   forge::g_fault_record = record;
-  ForgeFault(forge::g_fault_record);
+  return &forge::g_fault_record;
 }

@@ -170,6 +170,12 @@ def test_fault_names_its_place(name: str, command: bytes, function: str, built: 
                 assert (cfsr, bfar, mmfar) in ((0x8200, BELOW_RAM, 0), (0x82, 0, BELOW_RAM))
             else:
                 assert cfsr == 1 << 16
+        # A fault while a fault is answered is one more fault, told apart from the first.
+        kind, pc, lr, cfsr, *_ = _ask(port, b"u")
+        assert kind == 0x60
+        assert _within(pc, symbols["BadInstruction"])
+        assert _within(lr & ~1, symbols["ForgeFault"])
+        assert cfsr == (0 if load_board(name).core.name == "cortex-m0" else 1 << 16)
         port.write(b"x")
         assert target.exit_status(READ_TIMEOUT_S) == 8
 

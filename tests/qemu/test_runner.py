@@ -27,9 +27,7 @@ def idle_elf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return firmware for mps2-an386 that does nothing, for ever."""
     folder = tmp_path_factory.mktemp("idle")
     source = folder / "idle.S"
-    source.write_text(
-        ".syntax unified\n.thumb\n.word 0x20001000, start + 1\nstart: b start\n", encoding="utf-8"
-    )
+    source.write_text(".syntax unified\n.thumb\n.word 0x20001000, start + 1\nstart: b start\n", encoding="utf-8")
     elf = folder / "idle.elf"
     command = [
         "arm-none-eabi-gcc",
@@ -80,9 +78,7 @@ def test_dies_with_forge(idle_elf: Path) -> None:
         "with open_target(load_board('mps2-an386'), Path(sys.argv[1])) as target:\n"
         "    print(target.process.pid, flush=True)\n    time.sleep(60)\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", script, idle_elf], stdout=subprocess.PIPE, text=True
-    ) as forge:
+    with subprocess.Popen([sys.executable, "-c", script, idle_elf], stdout=subprocess.PIPE, text=True) as forge:
         assert forge.stdout is not None
         pid = int(forge.stdout.readline())
         assert not Path(f"/proc/{pid}/stat").read_text(encoding="ascii").startswith("Z")
@@ -102,16 +98,18 @@ def _wait_for_death(board: Board, elf: Path, sign: signal.Signals | None = None)
 
 
 def test_killed_emulator_is_named(idle_elf: Path) -> None:
-    with pytest.raises(DeviceError, match="QEMU stopped with signal 9: no answer"):
+    with pytest.raises(DeviceError, match="the emulator has ended: no answer") as caught:
         _wait_for_death(load_board("mps2-an386"), idle_elf, signal.SIGKILL)
+    assert "ended with signal 9" in caught.value.hint
 
 
 def test_firmware_that_locks_up_the_core(tmp_path: Path) -> None:
     elf = tmp_path / "firmware.elf"
     elf.write_bytes(bytes(100))
-    with pytest.raises(DeviceError, match="QEMU stopped with signal 6: no answer") as caught:
+    with pytest.raises(DeviceError, match="the emulator has ended: no answer") as caught:
         _wait_for_death(load_board("stm32vldiscovery"), elf)
     assert "R15=" in caught.value.hint
+    assert "ended with signal 6" in caught.value.hint
 
 
 def test_machine_that_qemu_lacks(idle_elf: Path) -> None:

@@ -5,8 +5,6 @@ from typing import Annotated
 
 import typer
 
-NO_ARGS_IS_HELP = True
-
 
 def run(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The .tflite file the settings are for.")],

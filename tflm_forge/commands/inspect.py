@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from tflm_forge.model import Finding, Model, OpUse, Tensor
     from tflm_forge.ops.catalogue import Catalogue
 
-NO_ARGS_IS_HELP = True
-
 
 def run(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The .tflite file.")],

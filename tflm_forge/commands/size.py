@@ -7,8 +7,6 @@ import typer
 
 from tflm_forge.commands._options import JsonOption
 
-NO_ARGS_IS_HELP = True
-
 
 def run(
     target: Annotated[Path, typer.Argument(metavar="DIR|ELF", help="Folder of a build, or an ELF file.")],

@@ -36,11 +36,14 @@ class QemuTarget:
         return self.process.poll() is None
 
     def last_words(self) -> str:
-        """Return the last lines QEMU has written to stderr."""
+        """Return the last lines QEMU has written, and how it ended when it did."""
         self.errors.seek(0)
         text = self.errors.read().decode(errors="replace")
-        lines = [line for line in text.rstrip().splitlines() if _WAITING not in line]
-        return "\n".join(lines[-_LAST_LINES:])
+        lines = [line for line in text.rstrip().splitlines() if _WAITING not in line][-_LAST_LINES:]
+        status = self.process.poll()
+        if status is not None:
+            lines.append(f"{PROGRAM} ended with {f'signal {-status}' if status < 0 else f'status {status}'}")
+        return "\n".join(lines)
 
     def exit_status(self, timeout_s: float) -> int | None:
         """Wait for QEMU to leave by itself; None: it is still there."""
@@ -76,9 +79,7 @@ def open_target(
         # QEMU inherits the listening socket: a port is never free between choosing and using it.
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = listener.getsockname()[1]
-            argv = command(
-                board.emulator, elf, listen_fd=listener.fileno(), icount=icount, gdb_socket=gdb_socket
-            )
+            argv = command(board.emulator, elf, listen_fd=listener.fileno(), icount=icount, gdb_socket=gdb_socket)
             process = stack.enter_context(
                 proc.start(
                     argv,
@@ -88,15 +89,16 @@ def open_target(
                     dies_with_forge=True,
                 )
             )
-        target = QemuTarget(
-            url=f"socket://127.0.0.1:{port}", argv=tuple(argv), process=process, errors=errors
-        )
+        target = QemuTarget(url=f"socket://127.0.0.1:{port}", argv=tuple(argv), process=process, errors=errors)
         try:
             yield target
         except DeviceError as error:
             if target.alive():
                 raise
-            raise _death(board, target, error) from error
+            cause = _death(board, target, error)
+            if cause is error:
+                raise
+            raise cause from error
 
 
 def command(
@@ -120,16 +122,17 @@ def _escape(value: str) -> str:
 
 
 def _death(board: Board, target: QemuTarget, error: DeviceError) -> ForgeError:
+    """Return what a failure on a dead target really was; the error itself when it tells already."""
     words = target.last_words()
     if "unsupported machine type" in words and board.emulator is not None:
         return UsageError(
             f"{board.path}: emulator.machine: QEMU has no machine {board.emulator.machine!r}",
             hint=f"`{PROGRAM} -M help` lists them; a newer QEMU may have it.",
         )
-    status = target.process.returncode
-    how = f"signal {-status}" if status < 0 else f"status {status}"
-    hint = "\n".join(part for part in (words, f"command: {' '.join(target.argv)}") if part)
-    return DeviceError(f"QEMU stopped with {how}: {error.message}", hint=hint, reasons=error.reasons)
+    if words in error.hint:
+        return error
+    hint = "\n".join(part for part in (error.hint, words, f"command: {' '.join(target.argv)}") if part)
+    return DeviceError(f"the emulator has ended: {error.message}", hint=hint, reasons=error.reasons)
 
 
 @functools.cache

@@ -129,6 +129,7 @@ void ForgeFault(const forge::FaultRecord& record) {
     const uint8_t command = Read();
     if (command == 'x') forge::BoardExit(8);
     if (command == 'r') forge::BoardReset();
+    if (command == 'u') BadInstruction();
   }
 }
 

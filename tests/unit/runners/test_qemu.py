@@ -63,9 +63,7 @@ def test_parse_version_of_something_else() -> None:
 
 def _pretend(monkeypatch: pytest.MonkeyPatch, output: str) -> None:
     qemu._check_version.cache_clear()
-    monkeypatch.setattr(
-        proc, "run", lambda argv, **_: proc.Completed(argv=tuple(argv), returncode=0, output=output)
-    )
+    monkeypatch.setattr(proc, "run", lambda argv, **_: proc.Completed(argv=tuple(argv), returncode=0, output=output))
 
 
 def test_old_qemu_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,9 +117,7 @@ def _dead(words: bytes, status: int) -> qemu.QemuTarget:
 
 def test_death_shows_last_words_and_how() -> None:
     words = b"".join(b"line %d\n" % i for i in range(30)) + b"qemu: fatal: Lockup\n"
-    error = qemu._death(
-        load_board("stm32f4"), _dead(words, -6), DeviceError("no answer to INFO", reasons=["r"])
-    )
+    error = qemu._death(load_board("stm32f4"), _dead(words, -6), DeviceError("no answer to INFO", reasons=["r"]))
     assert isinstance(error, DeviceError)
     assert error.message == "QEMU stopped with signal 6: no answer to INFO"
     assert error.reasons == ("r",)
@@ -133,7 +129,13 @@ def test_death_shows_last_words_and_how() -> None:
 
 def test_waiting_for_the_host_is_no_last_word() -> None:
     waiting = b"qemu-system-arm: -chardev socket: info: QEMU waiting for connection on: disconnected:tcp\n"
-    assert _dead(waiting + b"boom\n", 1).last_words() == "boom"
+    assert _dead(waiting + b"boom\n", 1).last_words() == "boom\nqemu-system-arm ended with status 1"
+
+
+def test_an_error_that_tells_of_the_death_stays_as_it_is() -> None:
+    target = _dead(b"boom\n", 1)
+    told = DeviceError("the emulator ended", hint=f"heard nothing\n{target.last_words()}")
+    assert qemu._death(load_board("stm32f4"), target, told) is told
 
 
 def test_machine_that_qemu_lacks_names_the_board_file() -> None:

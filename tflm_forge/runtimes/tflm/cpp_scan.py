@@ -355,7 +355,7 @@ def _note_statement(statement: list[str], found: _Found, *, hidden: bool) -> Non
         names = [t for t in words if _NAME.fullmatch(t) and t not in _KEYWORDS]
         if names:
             found.note_uses(names[0] if words[0] == "using" and "=" in words else names[-1], names)
-    elif "=" in words or "{}" in words:
+    elif not _is_function(words) and ("=" in words or "{}" in words):
         _note_variable(words, found, hidden=hidden)
     elif "(" in words:
         name = _function_name(words).rpartition("::")[2]

@@ -14,6 +14,7 @@ from typing import Any
 
 import filelock
 
+from tflm_forge import __version__
 from tflm_forge.errors import ToolError, UsageError
 from tflm_forge.files import write_if_changed
 from tflm_forge.proc import has_tool, run
@@ -169,20 +170,21 @@ def remove(name: str) -> Installed:
 
 
 def refresh(record: Installed) -> Installed:
-    """Read a user's tree again when its files changed since; other trees do not change."""
-    if not record.in_place:
+    """Read a tree's catalogue again when a user's tree has changed since, or another forge read it."""
+    stored = _read_json(record.folder / RECORD_NAME)
+    if not record.in_place and stored.get("forge") == __version__:
         return record
     if not (record.folder / "tflite-micro").is_dir():
         raise ToolError(
-            f"the TFLM tree {record.in_place} is gone",
+            f"the TFLM tree {record.in_place or record.folder} is gone",
             hint=f"forge runtime remove {record.name}, or bring it back.",
         )
-    if _fingerprint(record.tree()) == _read_json(record.folder / RECORD_NAME).get("fingerprint"):
+    same_files = not record.in_place or _fingerprint(record.tree()) == stored.get("fingerprint")
+    if same_files and stored.get("forge") == __version__:
         return record
+    version = _in_place_version(Path(record.in_place)) if record.in_place else record.version
     with _locked(runtime_dir()):
-        version = _in_place_version(Path(record.in_place))
-        sources = [*record.sources]
-        _finish(record.folder, version=version, in_place=record.in_place, sources=sources)
+        _finish(record.folder, version=version, in_place=record.in_place, sources=[*record.sources])
     return _read_record(record.folder) or record
 
 
@@ -283,6 +285,7 @@ def _finish(folder: Path, *, version: str, in_place: str, sources: list[Source])
     write_if_changed(folder / CATALOGUE_NAME, f"{json.dumps(read_tree(tree), indent=1)}\n".encode())
     record = {
         "format": _RECORD_FORMAT,
+        "forge": __version__,
         "version": version,
         "in_place": in_place,
         "fingerprint": _fingerprint(tree) if in_place else "",
