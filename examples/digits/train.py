@@ -4,14 +4,14 @@
 # ///
 """Train the digits example and write `digits.tflite` and `digits_test.npz` beside this script.
 
-Needs TensorFlow, Keras, scikit-learn and NumPy in the versions listed above (forge itself never needs the first
-three):
+Needs TensorFlow, Keras, scikit-learn and NumPy in the versions listed above (forge itself never needs the
+first three):
 
     uv run train.py        # or: pip install the four packages in a fresh venv, then python train.py
 
-The 1,797 images are split once, with a fixed seed and by class, into 1,437 to train on and 360 held back. The
-held-back images take no part in training or in calibration: they give the accuracy that is printed, and the first
-100 of them are saved.
+The 1,797 images are split once, with a fixed seed and by class, into 1,437 to train on and 360 held back.
+The held-back images take no part in training or in calibration: they give the accuracy that is printed, and
+the first 100 of them are saved.
 """
 
 import os
