@@ -166,12 +166,12 @@ def write_record(folder: Path, fingerprint: str, arena: Arena) -> None:
 
 def refuse_arena(model: Model, board: Board, limit_bytes: int) -> FitError:
     """Build the error for a model whose arena does not fit the board's RAM."""
-    need = estimate_arena(model)
+    need, buffers = estimate_arena(model), max(map(_planned_bytes, model.subgraphs))
     return FitError(
         f"{model.name}: the tensor arena does not fit the RAM of {board.name}",
         reasons=(
             f"{board.ram.name}: {board.ram.length_bytes} bytes, of which {limit_bytes} are left for the arena",
-            f"the model's buffers alone take {max(map(_planned_bytes, model.subgraphs))} bytes, about {need} with the rest",
+            f"the model's buffers alone take {buffers} bytes, about {need} with the rest",
         ),
         hint="Choose a board with more RAM (`forge boards`), or a model with smaller activations.",
     )

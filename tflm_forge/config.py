@@ -21,8 +21,12 @@ class BuildSettings:
 
     Attributes:
         runtime: name of a runtime.
-        profile: `release` strips error strings and checks and uses link-time optimization; `debug` keeps them.
+        profile: `release` leaves out the runtime's checks and, unless said otherwise, its error strings, and uses
+            link-time optimization; `debug` keeps all of it.
         optimize: the compiler's -O level.
+        kernel_set: which kernels of the runtime; None takes the best one for the core.
+        lto: whether to use link-time optimization; None leaves it to the profile.
+        strip_error_strings: whether to leave out the runtime's messages; None leaves it to the profile.
         arena_bytes: size of the tensor arena; None measures it.
         allow_versions: op name to the version that the user allows over the catalogue's.
     """
@@ -30,8 +34,23 @@ class BuildSettings:
     runtime: str
     profile: Profile = "release"
     optimize: Optimize = "s"
+    kernel_set: str | None = None
+    lto: bool | None = None
+    strip_error_strings: bool | None = None
     arena_bytes: int | None = None
     allow_versions: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def uses_lto(self) -> bool:
+        """Whether link-time optimization is used."""
+        return self.profile == "release" if self.lto is None else self.lto
+
+    @property
+    def mode_defines(self) -> tuple[str, ...]:
+        """Preprocessor definitions that say what of a runtime's checks and messages is left out."""
+        release = self.profile == "release"
+        strips = release if self.strip_error_strings is None else self.strip_error_strings
+        return (*(("NDEBUG",) if release else ()), *(("TF_LITE_STRIP_ERROR_STRINGS",) if strips else ()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +63,9 @@ class BuildTable:
     output: Path | None = None
     profile: Profile | None = None
     optimize: Optimize | None = None
+    kernel_set: str | None = None
+    lto: bool | None = None
+    strip_error_strings: bool | None = None
     arena_bytes: int | None = None
     allow_version: tuple[str, ...] = ()
 
@@ -117,6 +139,10 @@ def _read_value(path: Path, where: str, value: Any, kind: Any) -> Any:
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
             return value
         expected = "a whole number"
+    elif kind == bool | None:
+        if isinstance(value, bool):
+            return value
+        expected = "true or false"
     elif kind == str | None:
         if isinstance(value, str):
             return value
@@ -139,6 +165,9 @@ board = "{board}"
 # output = "build/firmware"
 # profile = "release"      # or "debug": keeps the runtime's error strings and checks
 # optimize = "s"           # or "2", "3"
+# kernel_set = "cmsis_nn"  # of runtime tflm: or "reference"; default: the best for the core
+# lto = true               # default: true in release
+# strip_error_strings = true   # default: true in release
 # arena_bytes = 16384      # default: measured
 # allow_version = ["CONV_2D=8"]
 

@@ -84,7 +84,7 @@ def _render_files(
 ) -> dict[str, bytes]:
     """Return every file of the project by its relative name, but for forge_config.h, which has the build id.
 
-    Template context: model, board, plan, settings, arena, statuses, forge_version, lto, runtime_root, app_sources.
+    Template context: model, board, plan, settings, arena, statuses, forge_version, runtime_root, app_sources.
     """
     sources = _application_templates(board)
     context: dict[str, Any] = {
@@ -95,7 +95,6 @@ def _render_files(
         "arena": arena,
         "statuses": STATUSES,
         "forge_version": __version__,
-        "lto": settings.profile == "release",
         "runtime_root": "${CMAKE_SOURCE_DIR}/runtime" if plan.headers else plan.root.as_posix(),
         "app_sources": sorted(f"src/{name}" for name in sources if name.endswith((".cc", ".S"))),
     }

@@ -68,7 +68,7 @@ bool g_request_runs;
 
 bool IsReady() { return g_device.interpreter != nullptr && g_device.fault == nullptr; }
 
-Status AnswerInfo(Request& request) {
+Status AnswerInfo(Request&) {
   Put8(kProtocolVersion);
   Put16(kLinkMtu);
   Put8(IsReady());
@@ -127,7 +127,7 @@ void PutOffenders() {
   FillListHead(head, total, sent);
 }
 
-Status AnswerSelfTest(Request& request) {
+Status AnswerSelfTest(Request&) {
   Put8(kBootSteps);
   PutBytes(g_device.steps, sizeof(g_device.steps));
   Put32(g_device.model.op_hash());

@@ -182,6 +182,7 @@ void ResetEntry() {
 // is a fault again and not a lockup. A fault in a handler stays where it is.
 __attribute__((naked)) void FaultHandler() {
   asm volatile(
+      ".syntax unified\n"
       "cpsid i\n"
       "mrs r0, msp\n"
       "mov r4, lr\n"

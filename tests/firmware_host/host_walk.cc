@@ -14,13 +14,21 @@ namespace {
 
 bool Read(void* to, size_t bytes) { return std::fread(to, 1, bytes, stdin) == bytes; }
 
+void PrintName(const char* name) {
+  for (; *name != 0; ++name) {
+    const unsigned char letter = static_cast<unsigned char>(*name);
+    std::printf(letter > 32 && letter < 127 ? "%c" : "%%%02X", letter);
+  }
+}
+
 void PrintWalk(const uint8_t* data, uint32_t length) {
   forge::ModelWalk walk;
   const forge::Status status = walk.Open(data, length);
   std::printf("%u %" PRIu32, static_cast<unsigned>(status), walk.op_hash());
   if (status == forge::Status::kOk) {
     for (forge::OpUse op; walk.Next(&op);) {
-      std::printf(" %" PRId32 ":%" PRIu32 ":%s", op.builtin_code, op.version, op.custom_name);
+      std::printf(" %" PRId32 ":%" PRIu32 ":", op.builtin_code, op.version);
+      PrintName(op.custom_name);
     }
   }
   std::printf("\n");

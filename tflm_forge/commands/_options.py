@@ -34,6 +34,21 @@ ProfileOption = Annotated[
     typer.Option("--profile", help="release (default) strips error strings; debug keeps strings and checks."),
 ]
 OptimizeOption = Annotated[Optimize | None, typer.Option("--optimize", "-O", help="Compiler's -O level; default s.")]
+KernelSetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--kernel-set", metavar="NAME", help="Kernels of runtime tflm: cmsis_nn or reference; default by core."
+    ),
+]
+LtoOption = Annotated[
+    bool | None, typer.Option("--lto/--no-lto", help="Link-time optimization; default on in release, off in debug.")
+]
+StripOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--strip-error-strings/--keep-error-strings", help="Leave out the runtime's messages; default in release."
+    ),
+]
 ArenaOption = Annotated[
     int | None,
     typer.Option("--arena", metavar="BYTES", min=0, help="Size of the tensor arena; default: measured."),
@@ -65,6 +80,9 @@ def collect_job(
     runtime: str | None,
     profile: Profile | None,
     optimize: Optimize | None,
+    kernel_set: str | None,
+    lto: bool | None,
+    strip_error_strings: bool | None,
     arena: int | None,
     allow_version: list[str] | None,
 ) -> Job:
@@ -97,6 +115,9 @@ def collect_job(
             runtime=runtime or table.runtime or default_runtime(),
             profile=profile or table.profile or "release",
             optimize=optimize or table.optimize or "s",
+            kernel_set=kernel_set or table.kernel_set,
+            lto=table.lto if lto is None else lto,
+            strip_error_strings=table.strip_error_strings if strip_error_strings is None else strip_error_strings,
             arena_bytes=arena if arena is not None else table.arena_bytes,
             allow_versions=parse_allow_versions([*table.allow_version, *(allow_version or [])]),
         ),

@@ -4,11 +4,14 @@ from tflm_forge.commands._options import (
     AllowVersionOption,
     ArenaOption,
     BoardOption,
+    KernelSetOption,
+    LtoOption,
     ModelArgument,
     OptimizeOption,
     OutputOption,
     ProfileOption,
     RuntimeOption,
+    StripOption,
     collect_job,
 )
 
@@ -20,6 +23,9 @@ def run(
     runtime: RuntimeOption = None,
     profile: ProfileOption = None,
     optimize: OptimizeOption = None,
+    kernel_set: KernelSetOption = None,
+    lto: LtoOption = None,
+    strip_error_strings: StripOption = None,
     arena: ArenaOption = None,
     allow_version: AllowVersionOption = None,
 ) -> None:
@@ -39,6 +45,9 @@ def run(
         runtime=runtime,
         profile=profile,
         optimize=optimize,
+        kernel_set=kernel_set,
+        lto=lto,
+        strip_error_strings=strip_error_strings,
         arena=arena,
         allow_version=allow_version,
     )

@@ -103,8 +103,7 @@ class Info:
             read.rest()
             older = "older" if protocol < PROTOCOL_VERSION else "newer"
             raise DeviceError(
-                f"the device speaks version {protocol} of the link protocol, "
-                f"and this forge speaks {PROTOCOL_VERSION}",
+                f"the device speaks version {protocol} of the link protocol, and this forge speaks {PROTOCOL_VERSION}",
                 hint=f"The firmware is {older} than forge: build and flash it again with this forge.",
             )
         info = cls(

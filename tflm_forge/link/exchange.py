@@ -49,6 +49,8 @@ class Timeouts:
         boot_s: until a device that was opened or reset must have answered INFO.
         poll_s: how often the emulator's process is looked at while waiting.
         settle_s: how long the end of an emulator's process may take after its port closed.
+        unpaced_bytes_per_s: the slowest a port without a baud rate is expected to be. QEMU takes bytes one by
+            one: 18,000 a second on an idle computer, a quarter of that on a busy one.
     """
 
     answer_s: float = 0.15
@@ -59,6 +61,7 @@ class Timeouts:
     boot_s: float = 10.0
     poll_s: float = 0.05
     settle_s: float = 1.0
+    unpaced_bytes_per_s: float = 5000.0
 
 
 DEFAULT_TIMEOUTS = Timeouts()
@@ -196,9 +199,7 @@ class Exchange:
 
     def _silence(self, request: Request[A], waited_s: float) -> DeviceError:
         self._flush()
-        return silence_error(
-            self._port.url, request.NAME, waited_s, self._heard(), ever_answered=self._ever_answered
-        )
+        return silence_error(self._port.url, request.NAME, waited_s, self._heard(), ever_answered=self._ever_answered)
 
     def _death(self, request: Request[A], target: Target) -> DeviceError:
         deadline = time.monotonic() + self.timeouts.settle_s
@@ -231,4 +232,6 @@ class Exchange:
         return Heard(frames=self._frames, lines=tuple(self._lines), noise_bytes=self._noise_bytes)
 
     def _wire_s(self, byte_count: int) -> float:
-        return byte_count * _BITS_PER_BYTE / self._port.baud if self._port.baud else 0.0
+        if self._port.baud:
+            return byte_count * _BITS_PER_BYTE / self._port.baud
+        return byte_count / self.timeouts.unpaced_bytes_per_s

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tflm_forge.errors import DeviceError
 from tflm_forge.link.answers import FaultRecord
-from tflm_forge.link.status import Status
+from tflm_forge.link.status import BOOT_STEPS, Status
 
 _LINES_SHOWN = 6
 
@@ -13,9 +13,8 @@ class RefusedError(DeviceError):
     """The device answered a request with an error status."""
 
     def __init__(self, request: str, status: Status, detail: int, fault: FaultRecord | None = None) -> None:
-        extra = f" (detail {detail}, 0x{detail:X})" if detail else ""
         super().__init__(
-            f"the device refused {request}: {status.words}{extra}",
+            f"the device refused {request}: {status.words}{_detail_words(status, detail)}",
             hint=status.remedy,
             reasons=(fault.words,) if fault else (),
         )
@@ -33,9 +32,7 @@ class Heard:
     noise_bytes: int
 
 
-def silence_error(
-    url: str, request: str, waited_s: float, heard: Heard, *, ever_answered: bool
-) -> DeviceError:
+def silence_error(url: str, request: str, waited_s: float, heard: Heard, *, ever_answered: bool) -> DeviceError:
     """Build the error for an answer that did not come, by what was heard in its place."""
     waited = f"within {waited_s:.1f} s"
     if ever_answered:
@@ -52,8 +49,7 @@ def silence_error(
     if heard.noise_bytes > text_bytes:
         return DeviceError(
             f"only garbage came from {url} ({heard.noise_bytes} bytes), and no answer to {request} {waited}",
-            hint="Most likely the baud rate is wrong: give the firmware's with --baud. "
-            "Else check ground and wiring.",
+            hint="Most likely the baud rate is wrong: give the firmware's with --baud. Else check ground and wiring.",
         )
     if heard.lines:
         return DeviceError(
@@ -83,6 +79,18 @@ def restart_error(url: str, request: str, banner: str) -> DeviceError:
         f"the device on {url} restarted by itself while forge waited for {request}",
         hint=f"It printed: {banner}\nThe reset cause in INFO tells a watchdog from a power dip.",
     )
+
+
+def _detail_words(status: Status, detail: int) -> str:
+    """Return what the number of an error answer means; it depends on the status."""
+    if status.name == "NotReady":
+        step = BOOT_STEPS[detail] if detail < len(BOOT_STEPS) else str(detail)
+        return f" (boot step {step})"
+    if status.name in ("Fault", "Aborted"):
+        return f" (PC 0x{detail:08X})"
+    if status.name == "OutOfRange":
+        return f" (it has {detail} bytes)"
+    return f" (detail 0x{detail:X})" if detail else ""
 
 
 def _last_lines(heard: Heard) -> str:

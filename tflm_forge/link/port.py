@@ -24,6 +24,7 @@ _WRITE_TIMEOUT_S = 10.0
 _CONNECT_RETRY_S = 0.02
 _CHUNK_BYTES = 65536
 _PORTS_SHOWN = 8
+_QUICKACK: int | None = getattr(socket, "TCP_QUICKACK", None)
 
 _URL_HINT = "Examples: /dev/ttyACM0, COM5, socket://127.0.0.1:5555, rfc2217://lab:4000."
 
@@ -128,6 +129,9 @@ class _SocketPort:
         try:
             self._socket.settimeout(max(timeout_s, 0.0))
             data = self._socket.recv(_CHUNK_BYTES)
+            if data and _QUICKACK is not None:
+                # Else the other side, sending byte by byte, waits up to 40 ms for an acknowledgement.
+                self._socket.setsockopt(socket.IPPROTO_TCP, _QUICKACK, 1)
         except (TimeoutError, BlockingIOError):
             return b""
         except OSError as error:
@@ -234,9 +238,7 @@ def _open_error(url: str, baud: int, error: Exception) -> ForgeError:
 
 def _present_ports_hint() -> str:
     names = [f"{p.url} ({p.description})" if p.description else p.url for p in list_ports()[:_PORTS_SHOWN]]
-    return (
-        f"Ports of this computer: {', '.join(names)}." if names else "This computer has no serial port now."
-    )
+    return f"Ports of this computer: {', '.join(names)}." if names else "This computer has no serial port now."
 
 
 def _lost(url: str, why: str) -> PortLost:

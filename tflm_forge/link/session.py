@@ -154,9 +154,7 @@ class Session:
         """Get bytes of a tensor, as many in a frame as the device sends."""
         step = self._exchange.mtu_bytes
         return b"".join(
-            self.request(
-                ReadRequest(space=space, index=index, offset=offset + at, length=min(step, length - at))
-            )
+            self.request(ReadRequest(space=space, index=index, offset=offset + at, length=min(step, length - at)))
             for at in range(0, length, step)
         )
 

@@ -132,6 +132,4 @@ def status_of(code: int) -> Status:
     for status in STATUSES:
         if status.code == code:
             return status
-    return Status(
-        code=code, name="Unknown", words=f"unknown status 0x{code:02X}", remedy="The firmware is newer."
-    )
+    return Status(code=code, name="Unknown", words=f"unknown status 0x{code:02X}", remedy="The firmware is newer.")

@@ -41,8 +41,7 @@ class BodyReader:
         data = self._body[self._at : self._at + count]
         if len(data) != count:
             raise DeviceError(
-                f"{self._message} is too short: {len(self._body)} bytes, "
-                f"and at least {self._at + count} are needed",
+                f"{self._message} is too short: {len(self._body)} bytes, and at least {self._at + count} are needed",
                 hint=_HINT,
             )
         self._at += count
@@ -90,6 +89,4 @@ class BodyReader:
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise DeviceError(
-                f"{self._message} has a text that is not UTF-8: {data!r}", hint=_HINT
-            ) from error
+            raise DeviceError(f"{self._message} has a text that is not UTF-8: {data!r}", hint=_HINT) from error

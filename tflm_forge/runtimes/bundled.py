@@ -64,7 +64,6 @@ def plan(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> BuildPlan
         )
         sources.extend(row.sources)
     root = bundled_dir()
-    release = settings.profile == "release"
     return BuildPlan(
         runtime=NAME,
         version=known.version,
@@ -74,7 +73,7 @@ def plan(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> BuildPlan
         sources=tuple(dict.fromkeys(sources)),
         headers=tuple(_relative(root.rglob("*.h"))),
         include_dirs=(".",),
-        defines=("TF_LITE_STATIC_MEMORY", *(("NDEBUG", "TF_LITE_STRIP_ERROR_STRINGS") if release else ())),
+        defines=("TF_LITE_STATIC_MEMORY", *settings.mode_defines),
     )
 
 

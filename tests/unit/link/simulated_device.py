@@ -151,14 +151,14 @@ class SimulatedDevice:
         space, index, offset = struct.unpack_from("<BBI", body)
         data, tensor = body[6:], self._tensor(space, index)
         if offset + len(data) > len(tensor.data):
-            return (0x55, offset + len(data))
+            return (0x55, len(tensor.data))
         tensor.data[offset : offset + len(data)] = data
         return b""
 
     def _invoke(self, body: bytes) -> bytes | tuple[int, int]:
         (count,) = struct.unpack("<I", body)
         if not self.ready:
-            return (0x51, 0)
+            return (0x51, 1)
         if self.invoke_error is not None:
             return self.invoke_error
         for tensor, data in zip(self.outputs, self.model([bytes(t.data) for t in self.inputs]), strict=True):

@@ -32,8 +32,11 @@ FAST = Timeouts(
     boot_s=0.1,
     poll_s=0.001,
     settle_s=0.05,
+    unpaced_bytes_per_s=1e9,
 )
-PATIENT = Timeouts(answer_s=0.0005, longest_answer_s=0.001, silence_s=20, work_s=20, boot_s=20, poll_s=0.0005)
+PATIENT = Timeouts(
+    answer_s=0.0005, longest_answer_s=0.001, silence_s=20, work_s=20, boot_s=20, poll_s=0.0005, unpaced_bytes_per_s=1e9
+)
 
 
 def session_on(port: Port, timeouts: Timeouts = FAST, **options: object) -> Session:
@@ -197,9 +200,7 @@ def mute(data: bytes) -> Session:
         "other frames",
     ],
 )
-def test_failures_to_connect_each_have_their_words(
-    make: Callable[[], Session], words: str, hint: str
-) -> None:
+def test_failures_to_connect_each_have_their_words(make: Callable[[], Session], words: str, hint: str) -> None:
     with make() as session, pytest.raises(DeviceError) as caught:
         session.connect()
     assert words in caught.value.message
@@ -231,21 +232,19 @@ def test_refusals_carry_status_and_detail() -> None:
     device = SimulatedDevice()
     with session_on(SimulatedPort(device)) as session:
         session.connect()
-        with pytest.raises(
-            RefusedError, match="refused WRITE: offset and length lead out of the tensor"
-        ) as caught:
+        with pytest.raises(RefusedError, match="refused WRITE: offset and length lead out of the tensor") as caught:
             session.write_tensor(Space.INPUT, 0, b"12345")
-        assert (caught.value.status.name, caught.value.detail) == ("OutOfRange", 5)
+        assert (caught.value.status.name, caught.value.detail) == ("OutOfRange", 4)
         device.ready = False
-        with pytest.raises(RefusedError, match="inference is blocked") as caught:
+        with pytest.raises(
+            RefusedError, match=r"inference is blocked by a failed boot step \(boot step model\)"
+        ) as caught:
             session.invoke()
         assert caught.value.fault is None
 
 
 def test_a_fault_brings_its_registers() -> None:
-    device = SimulatedDevice(
-        invoke_error=(0x60, 0), fault=(0x60, 0x8001234, 0x8005679, 0x8200, 0, 0, 0, 0x20001000)
-    )
+    device = SimulatedDevice(invoke_error=(0x60, 0), fault=(0x60, 0x8001234, 0x8005679, 0x8200, 0, 0, 0, 0x20001000))
     with session_on(SimulatedPort(device)) as session:
         session.connect()
         with pytest.raises(RefusedError, match="the processor took a fault") as caught:

@@ -117,11 +117,13 @@ def _dead(words: bytes, status: int) -> qemu.QemuTarget:
 
 def test_death_shows_last_words_and_how() -> None:
     words = b"".join(b"line %d\n" % i for i in range(30)) + b"qemu: fatal: Lockup\n"
-    error = qemu._death(load_board("stm32f4"), _dead(words, -6), DeviceError("no answer to INFO", reasons=["r"]))
+    silent = DeviceError("no answer to INFO", hint="It said nothing.", reasons=["r"])
+    error = qemu._death(load_board("stm32f4"), _dead(words, -6), silent)
     assert isinstance(error, DeviceError)
-    assert error.message == "QEMU stopped with signal 6: no answer to INFO"
+    assert error.message == "the emulator has ended: no answer to INFO"
     assert error.reasons == ("r",)
-    assert "qemu: fatal: Lockup" in error.hint
+    assert "It said nothing." in error.hint
+    assert "qemu: fatal: Lockup\nqemu-system-arm ended with signal 6" in error.hint
     assert "line 29" in error.hint
     assert "line 3\n" not in error.hint
     assert "command: qemu-system-arm -M x" in error.hint

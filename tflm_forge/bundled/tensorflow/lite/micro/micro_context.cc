@@ -1,5 +1,6 @@
 #include "tensorflow/lite/micro/micro_context.h"
 
+#include "tensorflow/lite/kernels/kernel_util.h"
 #include "tensorflow/lite/micro/memory_helpers.h"
 #include "tensorflow/lite/micro/memory_plan.h"
 #include "tensorflow/lite/micro/micro_log.h"
@@ -75,8 +76,14 @@ TfLiteTensor* MicroContext::NewTensor(int tensor_idx, bool persistent) {
   affine.zero_point = &result->zero_points;
   affine.quantized_dimension = model_.Int32Field(quantization, field::kQuantizationDimension);
   affine.zero_point->size = static_cast<int>(scale_count);
+  const int bits = TfLiteTypeGetSizeBits(tensor.type);
   for (uint32_t i = 0; i < scale_count; ++i) {
-    affine.zero_point->data[i] = model_.Int64At(zeros, zero_count == scale_count ? i : 0);
+    const int32_t zero_point = model_.Int64At(zeros, zero_count == scale_count ? i : 0);
+    affine.zero_point->data[i] = zero_point;
+    // Outside its type a zero point would overflow the kernels' sums.
+    const bool is_in_range =
+        bits > 16 || (zero_point >= -(1 << bits >> 1) && zero_point < 1 << bits);
+    if (!is_in_range) model_.MarkDamaged(zeros);
   }
   tensor.params = {affine.scale->data[0], affine.zero_point->data[0]};
   tensor.quantization = {kTfLiteAffineQuantization, &affine};

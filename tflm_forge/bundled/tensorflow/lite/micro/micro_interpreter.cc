@@ -51,6 +51,24 @@ void ReportError(TfLiteContext*, const char* format, ...) {
 void ReportError(TfLiteContext*, const char*, ...) {}
 #endif
 
+// So that no product of dimensions overflows in a kernel. -1 stands for a dimension that RESHAPE
+// finds out.
+bool IsSaneShape(const TfLiteIntArray& dims) {
+  uint32_t elements = 1;
+  for (int i = 0; i < dims.size; ++i) {
+    const int dim = dims.data[i] <= 0 ? 1 : dims.data[i];
+    if (dims.data[i] < -1 || static_cast<uint32_t>(dim) > kMaxPlannedBytes / elements) return false;
+    elements *= dim;
+  }
+  return true;
+}
+
+// The core reads units of at most 4 bytes at once.
+bool IsAligned(ModelPos pos, uint32_t element_bytes) {
+  const uint32_t unit = element_bytes >= 4 ? 4 : element_bytes;
+  return unit == 0 || (pos & (unit - 1)) == 0;
+}
+
 uint32_t RoundUpToBuffer(size_t bytes) {
   constexpr size_t kMask = MicroAllocator::kBufferAlignment - 1;
   return static_cast<uint32_t>((bytes + kMask) & ~kMask);
@@ -183,14 +201,12 @@ TfLiteStatus MicroInterpreter::LoadTensor(ModelPos table, TfLiteEvalTensor* tens
   const ModelPos data = context_of_kernels_.ConstantData(table);
   tensor->dims = shape == 0 ? NoDims() : model.IntArray(shape);
   tensor->type = TypeOfModel(model.ByteField(table, field::kTensorType));
-  tensor->data.data = nullptr;
-  if (data == 0) return ModelIsSound() ? kTfLiteOk : kTfLiteError;
-  tensor->data.data = model.At<void>(data + 4);
-  size_t bytes;
+  tensor->data.data = data == 0 ? nullptr : model.At<void>(data + 4);
   const uint32_t element_bytes = TfLiteTypeGetSize(tensor->type);
-  const uint32_t alignment = element_bytes > 4 ? 4 : element_bytes == 0 ? 1 : element_bytes;
-  if (TfLiteEvalTensorByteLength(tensor, &bytes) != kTfLiteOk || bytes > model.VectorSize(data) ||
-      ((data + 4) & (alignment - 1)) != 0) {
+  if (!IsSaneShape(*tensor->dims)) model.MarkDamaged(shape);
+  size_t bytes;
+  if (data != 0 && (TfLiteEvalTensorByteLength(tensor, &bytes) != kTfLiteOk ||
+                    bytes > model.VectorSize(data) || !IsAligned(data + 4, element_bytes))) {
     model.MarkDamaged(data);
   }
   return ModelIsSound() ? kTfLiteOk : kTfLiteError;
