@@ -233,18 +233,15 @@ def _process(variant: str) -> _Process:
 
 
 def build(variant: str) -> Path:
-    """The runner of a variant; compiles what has changed."""
+    """Return the runner of a variant; compiles what has changed."""
     folder = BUILD / variant
     folder.mkdir(parents=True, exist_ok=True)
-    flags = COMMON_FLAGS + VARIANT_FLAGS[variant]
     with FileLock(folder / "lock"):
-        headers = sorted(BUNDLED.rglob("*.h")) + sorted(HARNESS.glob("*.h"))
-        seed = _digest(" ".join(flags).encode(), *(path.read_bytes() for path in headers))
-        sources = sorted(BUNDLED.rglob("*.cc")) + sorted(HARNESS.glob("*.cc"))
-        objects = {source: folder / f"{_digest(seed.encode(), source.read_bytes())}.o" for source in sources}
+        objects = _objects(variant)
         executable = folder / f"runner-{_digest(*(path.name.encode() for path in objects.values()))}"
         if executable.exists():
             return executable
+        flags = COMMON_FLAGS + VARIANT_FLAGS[variant]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             list(pool.map(lambda pair: _compile(flags, *pair), objects.items()))
         _call(["g++", *flags, *objects.values(), "-o", executable])
@@ -253,6 +250,21 @@ def build(variant: str) -> Path:
             if old not in keep:
                 old.unlink()
         return executable
+
+
+def object_of(variant: str, source: Path) -> Path:
+    """Return the compiled object of one source."""
+    build(variant)
+    return _objects(variant)[source]
+
+
+def _objects(variant: str) -> dict[Path, Path]:
+    """Map each source to its object, whose name says from what it is made."""
+    headers = sorted(BUNDLED.rglob("*.h")) + sorted(HARNESS.glob("*.h"))
+    flags = " ".join(COMMON_FLAGS + VARIANT_FLAGS[variant])
+    seed = _digest(flags.encode(), *(path.read_bytes() for path in headers)).encode()
+    sources = sorted(BUNDLED.rglob("*.cc")) + sorted(HARNESS.glob("*.cc"))
+    return {source: BUILD / variant / f"{_digest(seed, source.read_bytes())}.o" for source in sources}
 
 
 def _compile(flags: tuple[str, ...], source: Path, target: Path) -> None:

@@ -27,6 +27,9 @@ _INSTALL_HINTS: dict[str, str] = {
 }
 
 
+# forge may be killed before the kernel has been asked to watch it: its child then has another parent already.
+_ONLY_WITH_PARENT = ("/bin/sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
+
 Process: TypeAlias = "subprocess.Popen[bytes]"
 """A program that was started and may still run."""
 
@@ -127,7 +130,7 @@ def start(
     """
     args = [str(find_tool(str(argv[0]))), *(str(a) for a in argv[1:])]
     if dies_with_forge and has_tool("setpriv"):
-        args = [str(find_tool("setpriv")), "--pdeathsig", "KILL", "--", *args]
+        args = [str(find_tool("setpriv")), "--pdeathsig", "KILL", "--", *_ONLY_WITH_PARENT, str(os.getpid()), *args]
     process = subprocess.Popen(
         args,
         cwd=cwd,

@@ -22,7 +22,7 @@ constexpr uint32_t kDwtCycles = 0xE0001004;
 constexpr uint32_t kSysTickMask = 0xFFFFFF;
 constexpr uint32_t kUartReads = 20000000;
 
-// Semihosting for AArch32 and AArch64, section 6.8 (SYS_EXIT_EXTENDED).
+// Semihosting for AArch32 and AArch64: SYS_EXIT_EXTENDED.
 constexpr uint32_t kSemihostingExit = 0x20;
 constexpr uint32_t kApplicationExit = 0x20026;
 

@@ -81,14 +81,15 @@ void FillInput(const TfLiteTensor& tensor, Xorshift& random) {
 
 void FillInputs(uint32_t seed) {
   Xorshift random(seed);
-  for (uint32_t i = 0; i < TensorCount(kInputs); ++i) FillInput(*TensorAt(kInputs, i), random);
+  uint32_t index = 0;
+  while (const TfLiteTensor* tensor = TensorAt(kInputs, index++)) FillInput(*tensor, random);
 }
 
 uint32_t CrcOfOutputs() {
   uint32_t crc = 0;
-  for (uint32_t i = 0; i < TensorCount(kOutputs); ++i) {
-    const TfLiteTensor& tensor = *TensorAt(kOutputs, i);
-    crc = Crc32(crc, tensor.data.raw, static_cast<uint32_t>(tensor.bytes));
+  uint32_t index = 0;
+  while (const TfLiteTensor* tensor = TensorAt(kOutputs, index++)) {
+    crc = Crc32(crc, tensor->data.raw, static_cast<uint32_t>(tensor->bytes));
   }
   return crc;
 }
@@ -103,8 +104,6 @@ void PutTensor(uint32_t space, uint32_t index, const TfLiteTensor& tensor, uint3
   Put32(static_cast<uint32_t>(tensor.params.zero_point));
   Put32(static_cast<uint32_t>(tensor.bytes));
 }
-
-uint64_t InferenceTicks() { return BoardTicks() - ReportingTicks(); }
 
 }  // namespace
 

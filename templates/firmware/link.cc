@@ -116,7 +116,8 @@ void PutOffenders() {
   if (g_device.resolver != nullptr) {
     for (Offender offender; NextOffender(g_device.model, *g_device.resolver, &offender); ++total) {
       if (sent != total) continue;
-      if (sent != 0 && kOffenderBytes + offender.op.custom_name_length > AnswerRoom()) continue;
+      if (sent != 0 && kOffenderBytes + std::strlen(offender.op.custom_name) > AnswerRoom())
+        continue;
       Put32(static_cast<uint32_t>(offender.op.builtin_code));
       Put32(offender.op.version);
       Put32(offender.supported_version);
@@ -258,6 +259,6 @@ void KeepAlive() {
   g_progress.reporting_ticks += g_progress.last_ticks - now;
 }
 
-uint64_t ReportingTicks() { return g_progress.reporting_ticks; }
+uint64_t InferenceTicks() { return BoardTicks() - g_progress.reporting_ticks; }
 
 }  // namespace forge

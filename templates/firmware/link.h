@@ -32,7 +32,7 @@ void StartProgress(uint32_t total);
 void ReportProgress(uint32_t done);
 void KeepAlive();
 
-// Ticks that PROGRESS frames have cost so far, so that they are not counted as inference.
-uint64_t ReportingTicks();
+// The board's ticks without those that PROGRESS frames have cost.
+uint64_t InferenceTicks();
 
 }  // namespace forge

@@ -71,6 +71,7 @@ Status SelfCheckStep() {
       status = offender.supported_version == 0 ? Status::kOpMissing : Status::kOpVersion;
     }
   }
+  if (status == Status::kOk) PrintLine("self-check: ok");
   return status;
 }
 

@@ -12,7 +12,6 @@ constexpr uint32_t kSchemaVersion = 3;
 constexpr uint32_t kIdentifier = 0x334C4654;  // TFL3
 constexpr uint32_t kIdentifierEnd = 8;
 constexpr int32_t kCustomCode = 32;
-constexpr uint32_t kMaxNameBytes = 255;  // one byte holds the length in the canonical op set
 
 // Each step of Next() visits all operators: together they bound the time that a lying file can
 // take.
@@ -49,41 +48,31 @@ enum TableKind : uint8_t {
   kMetadata,
 };
 
-constexpr uint8_t kOperatorCodeFields[] = {kInline | 1, kString, kInline | 4, kInline | 4};
-constexpr uint8_t kBufferFields[] = {kVector | 1};
-constexpr uint8_t kTensorFields[] = {
-    kVector | 4, kIgnored, kBuffer,    kString, kTable | kQuantization,
-    kIgnored,    kIgnored, kVector | 4};
-constexpr uint8_t kQuantizationFields[] = {kVector | 4, kVector | 4, kVector | 4, kVector | 8};
-constexpr uint8_t kOperatorFields[] = {kOpcode,
-                                       kRequired | kIndices | 1,
-                                       kRequired | kIndices,
-                                       kIgnored,
-                                       kTable | kOptions,
-                                       kVector | 1,
-                                       kIgnored,
-                                       kVector | 1,
-                                       kIndices | 1};
-constexpr uint8_t kSubgraphFields[] = {kRequired | kTables | kTensor, kRequired | kIndices,
-                                       kRequired | kIndices, kTables | kOperator};
-constexpr uint8_t kMetadataFields[] = {kRequired | kString, kBuffer};
+// The fields of all tables, one kind after the other in the order of TableKind; a zero-length list
+// is one of options, whose fields only their op knows.
+constexpr uint8_t kFields[] = {
+    // operator code
+    kInline | 1, kString, kInline | 4, kInline | 4,
+    // buffer
+    kVector | 1,
+    // tensor
+    kVector | 4, kIgnored, kBuffer, kString, kTable | kQuantization, kIgnored, kIgnored,
+    kVector | 4,
+    // quantization
+    kVector | 4, kVector | 4, kVector | 4, kVector | 8,
+    // operator
+    kOpcode, kRequired | kIndices | 1, kRequired | kIndices, kIgnored, kTable | kOptions,
+    kVector | 1, kIgnored, kVector | 1, kIndices | 1,
+    // options
+    // subgraph
+    kRequired | kTables | kTensor, kRequired | kIndices, kRequired | kIndices, kTables | kOperator,
+    // metadata
+    kRequired | kString, kBuffer};
 
-struct TableSpec {
-  const uint8_t* fields;
-  uint32_t count;
-};
+// Where the fields of each kind of table start; those of the next kind end them.
+constexpr uint8_t kFirstField[] = {0, 4, 5, 13, 17, 26, 26, 30, sizeof(kFields)};
 
-template <uint32_t N>
-constexpr TableSpec SpecOf(const uint8_t (&fields)[N]) {
-  return TableSpec{fields, N};
-}
-
-// In the order of TableKind.
-constexpr TableSpec kTableSpecs[] = {
-    SpecOf(kOperatorCodeFields), SpecOf(kBufferFields),   SpecOf(kTensorFields),
-    SpecOf(kQuantizationFields), SpecOf(kOperatorFields), TableSpec{nullptr, 0},
-    SpecOf(kSubgraphFields),     SpecOf(kMetadataFields),
-};
+static_assert(sizeof(kFirstField) == kMetadata + 2, "one entry for each kind, and the end");
 
 // The vectors of the model's own table. Operator codes and buffers stand before what refers to them
 // by index.
@@ -146,9 +135,9 @@ bool ModelWalk::CheckModel(uint32_t root) {
 
 bool ModelWalk::CheckTable(uint32_t table, uint32_t kind) {
   if (!CheckInline(table)) return false;
-  const TableSpec& spec = kTableSpecs[kind];
-  for (uint32_t field = 0; field < spec.count; ++field) {
-    if (!CheckField(table, field, spec.fields[field])) return false;
+  const uint32_t first = kFirstField[kind];
+  for (uint32_t i = first; i < kFirstField[kind + 1]; ++i) {
+    if (!CheckField(table, i - first, kFields[i])) return false;
   }
   return true;
 }
@@ -248,8 +237,8 @@ bool ModelWalk::Charge(uint32_t work) {
 
 bool ModelWalk::HashOps() {
   for (OpUse op; Next(&op);) {
-    const uint8_t length = static_cast<uint8_t>(op.custom_name_length);
-    if (++op_count_ > kMaxOps || length != op.custom_name_length) return false;
+    const uint32_t length = static_cast<uint32_t>(std::strlen(op.custom_name));
+    if (++op_count_ > kMaxOps || length > UINT8_MAX) return false;
     const uint32_t numbers[2] = {static_cast<uint32_t>(op.builtin_code), op.version};
     op_hash_ = Crc32(op_hash_, numbers, sizeof(numbers));
     op_hash_ = Crc32(op_hash_, &length, 1);
@@ -292,9 +281,7 @@ OpUse ModelWalk::OpOf(uint32_t operator_table) const {
   use.builtin_code = old_code > new_code ? old_code : new_code;
   use.version = version == 0 ? 1 : Read32(version);
   if (use.builtin_code == kCustomCode && custom != 0) {
-    const uint32_t name = Target(custom);
-    use.custom_name = reinterpret_cast<const char*>(data_ + name + 4);
-    use.custom_name_length = Count(name);
+    use.custom_name = reinterpret_cast<const char*>(data_ + Target(custom) + 4);
   }
   return use;
 }

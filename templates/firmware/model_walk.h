@@ -13,7 +13,6 @@ struct OpUse {
   int32_t builtin_code = INT32_MIN;
   uint32_t version = 0;          // the highest that an operator uses
   const char* custom_name = "";  // zero-terminated, in the model; empty for a builtin op
-  uint32_t custom_name_length = 0;
 };
 
 // Order of the canonical op set: by builtin code, then by the bytes of the custom name.

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "board.h"
 #include "device.h"
 #include "link.h"
 #include "message.h"
@@ -13,21 +12,20 @@ namespace {
 
 using KernelCall = TfLiteStatus (*)(TfLiteContext*, TfLiteNode*);
 
-struct Hooks {
-  KernelCall prepare, invoke;
-};
+// For each op of kOps its Prepare and its Invoke, in this order.
+constexpr int kHookCount = 2 * kOpCount;
+KernelCall g_kernels[kHookCount];
 
-Hooks g_originals[kOpCount];
 CurrentOpRecord g_current = {-1, 0};
 uint32_t g_collect_from = kCollectNothing;
 
-TfLiteStatus CallKernel(int op, KernelCall call, TfLiteContext* context, TfLiteNode* node) {
+TfLiteStatus CallKernel(TfLiteContext* context, TfLiteNode* node, int hook) {
   // Operators of a subgraph that an operator calls do not count on their own.
   const int caller = g_current.op;
-  g_current.op = op;
-  const uint64_t start = BoardTicks() - ReportingTicks();
-  const TfLiteStatus status = call(context, node);
-  const uint64_t ticks = BoardTicks() - ReportingTicks() - start;
+  g_current.op = hook / 2;
+  const uint64_t start = InferenceTicks();
+  const TfLiteStatus status = g_kernels[hook](context, node);
+  const uint64_t ticks = InferenceTicks() - start;
   // After a failure the record keeps naming the op that failed.
   if (status != kTfLiteOk) return status;
   g_current.op = caller;
@@ -39,36 +37,33 @@ TfLiteStatus CallKernel(int op, KernelCall call, TfLiteContext* context, TfLiteN
   return status;
 }
 
-// A kernel is not told which op it was registered for, so each op has a function of its own.
-template <int kOp>
-TfLiteStatus Prepare(TfLiteContext* context, TfLiteNode* node) {
-  return CallKernel(kOp, g_originals[kOp].prepare, context, node);
+// A kernel is not told which op it was registered for, so each has a function of its own.
+template <int kHook>
+TfLiteStatus Hook(TfLiteContext* context, TfLiteNode* node) {
+  return CallKernel(context, node, kHook);
 }
 
-template <int kOp>
-TfLiteStatus Invoke(TfLiteContext* context, TfLiteNode* node) {
-  return CallKernel(kOp, g_originals[kOp].invoke, context, node);
-}
-
-template <int... kOp>
-const Hooks* HooksOf(std::integer_sequence<int, kOp...>) {
-  static constexpr Hooks kHooks[] = {Hooks{Prepare<kOp>, Invoke<kOp>}...};
+template <int... kHook>
+const KernelCall* AllHooks(std::integer_sequence<int, kHook...>) {
+  static constexpr KernelCall kHooks[] = {Hook<kHook>...};
   return kHooks;
+}
+
+void PutHook(KernelCall* kernel, int hook) {
+  g_kernels[hook] = *kernel;
+  if (*kernel != nullptr) *kernel = AllHooks(std::make_integer_sequence<int, kHookCount>())[hook];
 }
 
 }  // namespace
 
 bool InstallOpTrace(OpResolver& resolver) {
-  const Hooks* hooks = HooksOf(std::make_integer_sequence<int, kOpCount>());
   for (int i = 0; i < kOpCount; ++i) {
-    // The resolver keeps copies of the kernels' registrations in itself; only its interface says
-    // const.
+    // The resolver keeps copies of the kernels' registrations; only its interface says const.
     auto* registration = const_cast<TFLMRegistration*>(
         FindRegistration(resolver, kOps[i].builtin_code, kOps[i].custom_name));
     if (registration == nullptr) return false;
-    g_originals[i] = {registration->prepare, registration->invoke};
-    if (registration->prepare != nullptr) registration->prepare = hooks[i].prepare;
-    if (registration->invoke != nullptr) registration->invoke = hooks[i].invoke;
+    PutHook(&registration->prepare, 2 * i);
+    PutHook(&registration->invoke, 2 * i + 1);
   }
   return true;
 }

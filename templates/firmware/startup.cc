@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "board.h"
+#include "cortex_m.h"
 #include "forge_status.h"
 
 extern "C" {
@@ -39,6 +40,7 @@ constexpr bool kMainline = true;
 #endif
 
 // Armv7-M Architecture Reference Manual, section B3.2.
+constexpr uint32_t kSysTickControl = 0xE000E010;
 constexpr uint32_t kVectorTable = 0xE000ED08;
 constexpr uint32_t kCfsr = 0xE000ED28;
 constexpr uint32_t kHfsr = 0xE000ED2C;
@@ -52,6 +54,7 @@ constexpr uint32_t kMpuAttributes = 0xE000EDA0;
 constexpr uint32_t kFloatContext = 0xE000EF34;
 constexpr uint32_t kLazySaveActive = 1;
 constexpr uint32_t kInterruptDisable = 0xE000E180;
+constexpr uint32_t kInterruptForget = 0xE000E280;
 constexpr int kInterruptWords = 8;
 
 // CFSR bits that say that the frame is not on the stack: MSTKERR, STKERR and, on Armv8-M, STKOF.
@@ -70,10 +73,6 @@ constexpr uint32_t kCanaryWords = 4;
 constexpr uint32_t kFrameWords = 8;
 
 __attribute__((section(".noinit"))) FaultRecord g_fault_record;
-
-volatile uint32_t& Register(uint32_t address) {
-  return *reinterpret_cast<volatile uint32_t*>(address);
-}
 
 // Returns the first word from the end of the stack upwards that looks like a return address.
 uint32_t NearestReturnAddress(const uint32_t* from) {
@@ -150,10 +149,10 @@ __attribute__((naked)) void Reset_Handler() {
 void ResetEntry() {
   using forge::Register;
   // A bootloader or a debugger may have left interrupts on.
-  Register(0xE000E010) = 0;
+  Register(forge::kSysTickControl) = 0;
   for (int i = 0; i < forge::kInterruptWords; ++i) {
     Register(forge::kInterruptDisable + 4 * i) = 0xFFFFFFFF;
-    Register(forge::kInterruptDisable + 0x100 + 4 * i) = 0xFFFFFFFF;
+    Register(forge::kInterruptForget + 4 * i) = 0xFFFFFFFF;
   }
   if constexpr (forge::kMainline) {
     Register(forge::kVectorTable) = reinterpret_cast<uint32_t>(&g_vectors);

@@ -180,6 +180,9 @@ def depthwise_model(
         "depth_multiplier": multiplier,
         "fused_activation_function": activation_code(activation),
     }
+    if not weights.has_bias:
+        # TFLM's interpreter crashes when the bias is in the list and left out (-1).
+        constants = constants[:1]
     maker.operator(
         "DEPTHWISE_CONV_2D",
         [source, *constants],

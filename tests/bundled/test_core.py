@@ -230,8 +230,8 @@ def bad_models() -> Iterator[tuple[str, bytes]]:
     yield "Tensor 2 is a constant", one_op([0], [2], **usual)
     yield "damaged", one_op([0], [1], shape=[5], type_="INT8", scale=0.5, data=bytes(4))
     yield "damaged", one_op([0], [1], shape=[1 << 20, 1 << 20], type_="INT8", scale=0.5, data=bytes(4))
-    yield "was not true", one_op([0], [3], shape=[1 << 20, 1 << 20], type_="INT8", scale=0.5)
-    yield "was not true", one_op([0], [3], shape=[-4], type_="INT8", scale=0.5)
+    yield "damaged", one_op([0], [3], shape=[1 << 20, 1 << 20], type_="INT8", scale=0.5)
+    yield "damaged", one_op([0], [3], shape=[-4], type_="INT8", scale=0.5)
     yield "type", one_op([0], [3], shape=[4], type_="STRING", scale=0.5)
     two = ModelMaker()
     for _ in range(2):

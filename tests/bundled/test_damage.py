@@ -59,9 +59,7 @@ def every_op() -> bytes:
     dense = tensor("dense", [1, 3])
     options = "FullyConnectedOptions", {}
     maker.operator("FULLY_CONNECTED", [flat, weights("w3", [3, 12], 3), bias], [dense], options=options, version=4)
-    logistic, softmax = (
-        tensor(name, [1, 3], scale=1 / 256, zero_point=-128) for name in ("logistic", "softmax")
-    )
+    logistic, softmax = (tensor(name, [1, 3], scale=1 / 256, zero_point=-128) for name in ("logistic", "softmax"))
     maker.operator("LOGISTIC", [dense], [logistic], version=2)
     maker.operator("SOFTMAX", [logistic], [softmax], options=("SoftmaxOptions", {"beta": 1.0}), version=2)
     y = tensor("y", [1, 3], "FLOAT32")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import serial
 
+from tflm_forge import proc
 from tflm_forge.board import Board, load_board
 from tflm_forge.errors import DeviceError, UsageError
 from tflm_forge.runners.qemu import open_target
@@ -85,6 +86,19 @@ def test_dies_with_forge(idle_elf: Path) -> None:
         forge.kill()
         forge.wait(WAIT_S)
         assert _gone(pid)
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is not installed")
+def test_does_not_start_when_forge_has_died_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mark = tmp_path / "mark"
+    with proc.start(["touch", mark], dies_with_forge=True) as process:
+        assert proc.wait(process, timeout_s=WAIT_S) == 0
+    assert mark.exists()
+    mark.unlink()
+    monkeypatch.setattr(os, "getpid", lambda: 1)  # a parent that this child does not have
+    with proc.start(["touch", mark], dies_with_forge=True) as process:
+        assert proc.wait(process, timeout_s=WAIT_S) != 0
+    assert not mark.exists()
 
 
 def _wait_for_death(board: Board, elf: Path, sign: signal.Signals | None = None) -> None:

@@ -117,6 +117,7 @@ class Exchange:
         self._lines: deque[str] = deque(maxlen=_LINES_KEPT)
         self._frames = 0
         self._noise_bytes = 0
+        self._is_quiet = False
         self._restart_banner = ""
 
     def send_and_wait(self, request: Request[A], limit_s: float) -> Frame:
@@ -137,9 +138,12 @@ class Exchange:
         repeat_s = self.timeouts.answer_s
         repeat_at = started + repeat_s + wire_s
         self._send(request, frame)
+        self._is_quiet = False
         while True:
             now = time.monotonic()
-            if now - heard_at >= limit_s + wire_s:
+            # While bytes still come, the answer may be among them: forge itself may have been held up.
+            patience_s = (1 if self._is_quiet else 2) * (limit_s + wire_s)
+            if now - heard_at >= patience_s:
                 raise self._silence(request, now - started)
             if now >= repeat_at:
                 self._send(request, frame)
@@ -167,6 +171,7 @@ class Exchange:
         except PortLost:
             self._raise_if_dead(request)
             raise
+        self._is_quiet = not chunk
         if not chunk and self._target is not None and not self._target.alive():
             raise self._death(request, self._target)
         events = list(self._decoder.feed(chunk))

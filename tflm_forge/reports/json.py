@@ -1,4 +1,4 @@
-"""The test report as JSON values, with a version of their form (docs/link.md describes it)."""
+"""The test report as JSON values, with a version of their form (docs/report.md describes it)."""
 
 import math
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-// Arm MPS2 and MPS3 FPGA images: UART of the Cortex-M System Design Kit (DDI 0479, section 4.3).
+// Arm MPS2 and MPS3 FPGA images: UART of the Cortex-M System Design Kit (DDI 0479).
 #include "board_config.h"
 #include "cortex_m.h"
 

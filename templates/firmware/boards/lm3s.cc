@@ -1,4 +1,4 @@
-// Stellaris LM3S6965 (data sheet SPMS105). UART0, a PL011, on PA0 (RX) and PA1 (TX). 50 MHz from
+// Stellaris LM3S6965 (data sheet). UART0, a PL011, on PA0 (RX) and PA1 (TX). 50 MHz from
 // the PLL.
 #include "board_config.h"
 #include "cortex_m.h"

@@ -88,7 +88,7 @@ class HostDevice:
             self._receive()
         if b"\0" not in self._pending:
             # The rest of the line may still be on its way, but no frame has begun.
-            while not self._pending.endswith(b"\n"):
+            while self._pending and not self._pending.endswith(b"\n"):
                 self._receive()
             self.text += self._pending.decode()
             self._pending.clear()

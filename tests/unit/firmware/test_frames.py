@@ -8,7 +8,7 @@ import pytest
 from cobs import cobs
 
 from tests.unit.firmware.conftest import LARGE_MTU, StartDevice
-from tests.unit.firmware.host_device import ANSWER_BIT, CRC, INFO, INVOKE, READ, WRITE, HostDevice, pack
+from tests.unit.firmware.host_device import ANSWER_BIT, CRC, INFO, INVOKE, READ, WRITE, pack
 
 INPUT, OUTPUT = 0, 1
 INVOKE_ONCE = struct.pack("<I", 1)

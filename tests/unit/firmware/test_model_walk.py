@@ -85,9 +85,7 @@ def test_custom_op_without_a_name(walk_models: Walk) -> None:
     assert line == f"0 {canonical_hash(make_model((CUSTOM, 1, None)))} 32:1:"
 
 
-@pytest.mark.parametrize(
-    ("name", "status"), [("n" * 255, OK), ("n" * 256, TRUNCATED), (b"zero\0within", TRUNCATED)]
-)
+@pytest.mark.parametrize(("name", "status"), [("n" * 255, OK), ("n" * 256, TRUNCATED), (b"zero\0within", TRUNCATED)])
 def test_bounds_of_custom_names(walk_models: Walk, name: str, status: int) -> None:
     (line,) = walk_models(make_model((CUSTOM, 1, name)))
     assert int(line.split()[0]) == status

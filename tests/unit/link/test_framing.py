@@ -3,7 +3,7 @@ import zlib
 
 import pytest
 from cobs import cobs
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tflm_forge.errors import DeviceError
@@ -107,6 +107,7 @@ def test_memory_is_bounded(filler: bytes) -> None:
     assert list(decoder.feed(encode_frame(frame)))[-1] == frame
 
 
+@settings(deadline=None)
 @given(st.lists(frames, max_size=5), st.data())
 def test_round_trip_in_any_chunks(sent: list[Frame], data: st.DataObject) -> None:
     wire = b"".join(encode_frame(f) for f in sent)
@@ -118,6 +119,7 @@ def test_round_trip_in_any_chunks(sent: list[Frame], data: st.DataObject) -> Non
     assert got == sent
 
 
+@settings(deadline=None)
 @given(st.lists(frames, min_size=1, max_size=4), st.data())
 def test_nothing_damaged_is_accepted(sent: list[Frame], data: st.DataObject) -> None:
     wire = bytearray(b"".join(encode_frame(f) for f in sent))
@@ -141,6 +143,7 @@ def test_nothing_damaged_is_accepted(sent: list[Frame], data: st.DataObject) -> 
         assert not isinstance(event, Frame) or event in sent
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=2000))
 def test_any_bytes_are_taken(data: bytes) -> None:
     for event in decode(data):

@@ -65,8 +65,7 @@ _FILES = {
     "tensorflow/lite/micro/helper_test.cc": "int MicroInterpreter::Test() { return 0; }",
     "tensorflow/lite/micro/debug_log.cc": "void MicroInterpreter::Log() { }",
     "tensorflow/lite/micro/kernels/micro_ops.h": (
-        "TFLMRegistration Register_CUMSUM();\nTFLMRegistration Register_RESIZE();\n"
-        "TFLMRegistration* Register_ETHOSU();"
+        "TFLMRegistration Register_CUMSUM();\nTFLMRegistration Register_RESIZE();\nTFLMRegistration* Register_ETHOSU();"
     ),
     "tensorflow/lite/micro/kernels/conv.h": _CONV_H,
     "tensorflow/lite/micro/kernels/conv.cc": (

@@ -3,7 +3,6 @@
 import errno
 import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,8 +22,6 @@ from tflm_forge.runtimes.tflm.install import (
 )
 from tflm_forge.runtimes.tflm.pins import TFLM_COMMIT, TFLM_REPOSITORY, Pin
 
-Fetch = Callable[[Pin, Path], None]
-
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -33,7 +30,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def fetched(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     packages: list[str] = []
 
     def fetch(pin: Pin, folder: Path, *, mirror: str, patch: Path | None) -> str:
@@ -42,7 +39,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return pin.commit or "9" * 40
 
     monkeypatch.setattr(module, "fetch_package", fetch)
-    yield packages
+    return packages
 
 
 def leftovers() -> list[str]:
@@ -88,9 +85,7 @@ def test_another_commit_lies_beside_and_is_used(fetched: list[str]) -> None:
 
 
 @pytest.mark.parametrize("package", ["tflite-micro", "ruy"])
-def test_a_failed_fetch_leaves_nothing(
-    package: str, fetched: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_fetch_leaves_nothing(package: str, fetched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     fetch = module.fetch_package
 
     def fail(pin: Pin, folder: Path, *, mirror: str, patch: Path | None) -> str:
@@ -221,7 +216,8 @@ def test_a_users_tree_is_read_again_when_it_changed(fetched: list[str], tmp_path
     before = (done.folder / module.CATALOGUE_NAME).read_text()
     kernel = root / "tensorflow/lite/micro/kernels/cumsum.cc"
     helper = kernel.with_name("cumsum_common.cc")
-    kernel.write_text('#include "tensorflow/lite/micro/helper2.h"\nTFLMRegistration Register_CUMSUM() { return Deep(); }')
+    include = '#include "tensorflow/lite/micro/helper2.h"\n'
+    kernel.write_text(include + "TFLMRegistration Register_CUMSUM() { return Deep(); }")
     (root / "tensorflow/lite/micro/helper2.h").write_text("TFLMRegistration Deep();")
     helper.write_text('#include "tensorflow/lite/micro/helper2.h"\nTFLMRegistration Deep() { return R(); }')
     refresh(done)

@@ -102,9 +102,7 @@ def test_int8_uses_get_the_int8_registration(installed: None) -> None:
         (((("FLOAT32", "FLOAT32", "FLOAT32"), ("FLOAT32",)),), "AddConv2D()"),
     ],
 )
-def test_mixed_uses_never_get_a_specialised_registration(
-    types: tuple[Types, ...], call: str, installed: None
-) -> None:
+def test_mixed_uses_never_get_a_specialised_registration(types: tuple[Types, ...], call: str, installed: None) -> None:
     assert calls([op("CONV_2D", *types)]) == [call]
 
 

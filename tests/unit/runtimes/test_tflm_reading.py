@@ -70,9 +70,7 @@ def test_a_kernel_sets_file_replaces_the_reference_one_and_pulls_its_library(tmp
 
 
 def test_a_tree_made_for_one_kernel_set_offers_that_one(tmp_path: Path) -> None:
-    root = write_tree(
-        tmp_path, downloads=OUTPUT_OF_CREATE_TREE, without=("tensorflow/lite/micro/kernels/conv.cc",)
-    )
+    root = write_tree(tmp_path, downloads=OUTPUT_OF_CREATE_TREE, without=("tensorflow/lite/micro/kernels/conv.cc",))
     assert list(read_tree(open_tree(root))["kernel_sets"]) == ["cmsis_nn"]
 
 

@@ -123,6 +123,8 @@ def test_elif_after_a_taken_branch_is_dropped() -> None:
     assert scan(text, A=None, B=None).defined == {"Three"}
 
 
-@pytest.mark.parametrize("text", ["{", "}}}", "#endif", "#else\n#elif", "namespace", "int f(", "#if", "template <", '"'])
+@pytest.mark.parametrize(
+    "text", ["{", "}}}", "#endif", "#else\n#elif", "namespace", "int f(", "#if", "template <", '"', "#define", "(", "="]
+)
 def test_damaged_text_is_read_without_failing(text: str) -> None:
     scan(text)

@@ -274,12 +274,7 @@ def _matching_brace(tokens: list[str], position: int) -> int:
 
 def _is_class(statement: list[str]) -> bool:
     words = [t for t in _without_template(statement) if t not in ("typedef", "static", "const", "extern")]
-    return (
-        bool(words)
-        and words[0] in ("class", "struct", "union", "enum")
-        and "(" not in words
-        and "=" not in words
-    )
+    return bool(words) and words[0] in ("class", "struct", "union", "enum") and "(" not in words and "=" not in words
 
 
 def _is_function(statement: list[str]) -> bool:

@@ -34,9 +34,7 @@ _DROPPED: Mapping[str, tuple[str, ...]] = {
 }
 _LICENCES = ("LICEN[CS]E*", "COPYING*", "NOTICE*", "AUTHORS*", "LICENSES")
 
-_NO_COMMIT = re.compile(
-    r"not our ref|couldn't find remote ref|unadvertised object|no such remote ref", re.IGNORECASE
-)
+_NO_COMMIT = re.compile(r"not our ref|couldn't find remote ref|unadvertised object|no such remote ref", re.IGNORECASE)
 _UNREACHABLE = re.compile(
     r"could not resolve|unable to access|connection|does not appear to be a git repository|does not exist|"
     r"not found|could not read|timed out|unable to connect|dubious ownership|network",
@@ -65,14 +63,10 @@ def mirror_url(mirror: str, repository: str) -> str:
         )
     unknown = sorted(set(re.findall(r"\{(\w*)\}", pattern)) - {"owner", "name"})
     if unknown:
-        raise UsageError(
-            f"--mirror {pattern}: unknown {{{unknown[0]}}}", hint="It may hold {owner} and {name}."
-        )
+        raise UsageError(f"--mirror {pattern}: unknown {{{unknown[0]}}}", hint="It may hold {owner} and {name}.")
     url = pattern.replace("{owner}", owner).replace("{name}", name)
     return (
-        str(Path(url).expanduser().resolve())
-        if "://" not in url and not re.match(r"[\w.-]+@?[\w.-]*:", url)
-        else url
+        str(Path(url).expanduser().resolve()) if "://" not in url and not re.match(r"[\w.-]+@?[\w.-]*:", url) else url
     )
 
 
@@ -136,11 +130,7 @@ def _fetch_error(pin: Pin, url: str, output: str) -> ToolError:
     if _DISK_FULL.search(output):
         return disk_full_error(pin.repository)
     if _NO_COMMIT.search(output):
-        what = (
-            f"tag {pin.ref.removeprefix('refs/tags/')}"
-            if pin.ref.startswith("refs/tags/")
-            else f"commit {pin.ref}"
-        )
+        what = f"tag {pin.ref.removeprefix('refs/tags/')}" if pin.ref.startswith("refs/tags/") else f"commit {pin.ref}"
         return ToolError(
             f"{pin.repository}: {shown} does not have {what}",
             hint=f"Bring the mirror up to date, or say which commit to use instead: "
@@ -173,9 +163,7 @@ _hide = hide_credentials
 
 def _apply_patch(pin: Pin, folder: Path, patch: Path, commit: str) -> None:
     """Apply the patch that the TFLM tree carries for a package, as upstream's download script does."""
-    done = _git(
-        folder, "apply", "--ignore-space-change", "--ignore-whitespace", str(patch.resolve()), check=False
-    )
+    done = _git(folder, "apply", "--ignore-space-change", "--ignore-whitespace", str(patch.resolve()), check=False)
     if done.returncode != 0:
         raise ToolError(
             f"{pin.repository}: TFLM's own patch {patch.name} does not apply to commit {commit}",

@@ -65,9 +65,7 @@ class Installed:
 
     def tree(self) -> Tree:
         """Return the tree itself."""
-        return Tree(
-            version=self.version, folders={p: self.folder / p for p in PACKAGES if (self.folder / p).exists()}
-        )
+        return Tree(version=self.version, folders={p: self.folder / p for p in PACKAGES if (self.folder / p).exists()})
 
 
 def runtime_dir() -> Path:
@@ -256,12 +254,9 @@ def _stage_in_place(staging: Path, root: Path, mirror: str, commits: Mapping[str
     for package, path in packages.items():
         (folder / package).symlink_to(path, target_is_directory=True)
     sources = [
-        Source(package=p, repository=TFLM_REPOSITORY if p == "tflite-micro" else "", commit="")
-        for p in packages
+        Source(package=p, repository=TFLM_REPOSITORY if p == "tflite-micro" else "", commit="") for p in packages
     ]
-    sources[0] = Source(
-        package="tflite-micro", repository=TFLM_REPOSITORY, commit=commit.removesuffix("-changed")
-    )
+    sources[0] = Source(package="tflite-micro", repository=TFLM_REPOSITORY, commit=commit.removesuffix("-changed"))
     missing = [p for p in PACKAGES if p not in packages]
     if missing:
         tree = Tree(version=version, folders={"tflite-micro": root})
@@ -298,13 +293,7 @@ def _check_flatbuffers(tree: Tree) -> None:
     """Compare the flatbuffers headers with the version that the schema header insists on when compiled."""
     have = _versions(tree.read(_FLATBUFFERS_BASE), "#define")
     want = next(
-        (
-            v
-            for f in (_SCHEMA, _SCHEMA_OLD)
-            if tree.has(f)
-            for v in [_versions(tree.read(f), "static_assert")]
-            if v
-        ),
+        (v for f in (_SCHEMA, _SCHEMA_OLD) if tree.has(f) for v in [_versions(tree.read(f), "static_assert")] if v),
         (),
     )
     if want and have and want != have:
@@ -315,9 +304,7 @@ def _check_flatbuffers(tree: Tree) -> None:
 
 
 def _versions(text: str, kind: str) -> tuple[str, ...]:
-    pattern = (
-        r"#define FLATBUFFERS_VERSION_{} (\d+)" if kind == "#define" else r"FLATBUFFERS_VERSION_{} == (\d+)"
-    )
+    pattern = r"#define FLATBUFFERS_VERSION_{} (\d+)" if kind == "#define" else r"FLATBUFFERS_VERSION_{} == (\d+)"
     found = [re.search(pattern.format(part), text) for part in ("MAJOR", "MINOR", "REVISION")]
     return tuple(m.group(1) for m in found if m)
 

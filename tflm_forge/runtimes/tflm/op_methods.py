@@ -81,9 +81,7 @@ def read_op_methods(tree: Tree, custom_names: Mapping[str, str]) -> tuple[OpMeth
         body, _ = _balanced(text, text.index("{", after), "{}")
         methods.append(_read_method(tree, name, parameters, body, codes, custom_names))
     if not methods:
-        raise ToolError(
-            f"TFLM {tree.version}: {RESOLVER} has no Add method", hint="The tree is not complete."
-        )
+        raise ToolError(f"TFLM {tree.version}: {RESOLVER} has no Add method", hint="The tree is not complete.")
     return tuple(sorted(methods, key=lambda m: m.method))
 
 
@@ -109,9 +107,7 @@ def _read_method(
             hint="This TFLM commit is newer than this forge knows; use an older one or --runtime bundled.",
         )
     namespaces = [n for n in register.group(1).split("::") if n and n != "tflite"]
-    argument: Argument = (
-        "none" if not parameters.strip() else ("pointer" if "*" in parameters else "reference")
-    )
+    argument: Argument = "none" if not parameters.strip() else ("pointer" if "*" in parameters else "reference")
     return OpMethod(
         method=method,
         builtin_code=code,

@@ -145,12 +145,8 @@ def _build(plain: Mapping[str, Any]) -> dict[str, KernelSet]:
     }
 
 
-def _build_op(
-    row: Mapping[str, Any], kernel_set: str, sources: Mapping[str, Any], known: Mapping[str, Any]
-) -> TflmOp:
-    facts = known.get(
-        row["name"], {"max_version": 1, "source": "not known to this forge: only version 1 is allowed"}
-    )
+def _build_op(row: Mapping[str, Any], kernel_set: str, sources: Mapping[str, Any], known: Mapping[str, Any]) -> TflmOp:
+    facts = known.get(row["name"], {"max_version": 1, "source": "not known to this forge: only version 1 is allowed"})
     facts = {**facts, **facts.get(kernel_set, {})}
     own = sources[row["add_method"]]
     return TflmOp(

@@ -136,15 +136,11 @@ def _make_pin(tree: Tree, package: str, repository: str, ref: str, commits: Mapp
         patch = ""
     if repository in commits and commits[repository] != ref:
         commit = commits[repository]
-        return Pin(
-            package=package, repository=repository, ref=commit, commit=commit, patch=patch, override_of=ref
-        )
+        return Pin(package=package, repository=repository, ref=commit, commit=commit, patch=patch, override_of=ref)
     if _COMMIT.fullmatch(ref):
         return Pin(package=package, repository=repository, ref=ref, commit=ref, patch=patch)
     known = _TAG_COMMITS.get((repository, ref), "")
-    return Pin(
-        package=package, repository=repository, ref=known or f"refs/tags/{ref}", commit=known, patch=patch
-    )
+    return Pin(package=package, repository=repository, ref=known or f"refs/tags/{ref}", commit=known, patch=patch)
 
 
 def _read_urls(script: str) -> list[tuple[str, str]]:

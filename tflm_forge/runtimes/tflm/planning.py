@@ -99,9 +99,7 @@ def _type_refusals(use: OpUse, row: TflmOp) -> list[str]:
         elif row.outputs and outputs and outputs[0] not in row.outputs:
             found.append(f"output type {outputs[0]} is not given, only {', '.join(row.outputs)}")
         elif row.weights and len(inputs) > 1 and inputs[1] not in row.weights.get(inputs[0], ()):
-            hybrid = (
-                " (hybrid quantization)" if inputs[0] == "FLOAT32" and inputs[1].startswith("INT") else ""
-            )
+            hybrid = " (hybrid quantization)" if inputs[0] == "FLOAT32" and inputs[1].startswith("INT") else ""
             found.append(f"{inputs[0]} input with {inputs[1]} weights is not taken{hybrid}")
     return found
 

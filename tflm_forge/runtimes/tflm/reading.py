@@ -84,9 +84,7 @@ def _first_missing(tree: Tree, methods: tuple[OpMethod, ...]) -> str:
     return ", ".join(m.name for m in methods if _bare(m.function) not in definers)
 
 
-def _specialised(
-    method: OpMethod, graph: SourceGraph, headers: Mapping[str, str]
-) -> dict[str, dict[str, str]]:
+def _specialised(method: OpMethod, graph: SourceGraph, headers: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Return the registrations for one type that this kernel set defines itself, not its aliases."""
     if method.argument == "none":
         return {}

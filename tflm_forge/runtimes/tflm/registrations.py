@@ -26,8 +26,7 @@ class _Pattern:
         """Return whether one node's types are what the kernel takes."""
         inputs, outputs = types
         return outputs[:1] == (self.output,) and all(
-            position < len(inputs) and inputs[position] in allowed
-            for position, allowed in self.inputs.items()
+            position < len(inputs) and inputs[position] in allowed for position, allowed in self.inputs.items()
         )
 
 
@@ -66,9 +65,7 @@ _PATTERNS: Mapping[str, Mapping[str, _Pattern]] = {
     "TRANSPOSE": _UNARY,
     "SOFTMAX": {**_UNARY, "INT8_INT16": _pattern("INT16", "INT8")},
     "SVDF": {
-        "INT8": _Pattern(
-            inputs={0: ("INT8",), 1: ("INT8",), 2: ("INT8", "INT16"), 4: ("INT8", "INT16")}, output="INT8"
-        )
+        "INT8": _Pattern(inputs={0: ("INT8",), 1: ("INT8",), 2: ("INT8", "INT16"), 4: ("INT8", "INT16")}, output="INT8")
     },
     "UNIDIRECTIONAL_SEQUENCE_LSTM": {
         t: _Pattern(inputs={0: (t,), **{i: ("INT8", LEFT_OUT) for i in _LSTM_WEIGHTS}}, output=t)

@@ -93,27 +93,19 @@ def list_sources(tree: Tree, kernel_set: str) -> tuple[str, ...]:
     found: list[str] = []
     lite = tree.glob("tflite-micro", "tensorflow/**/*")
     found += [
-        f
-        for f in lite
-        if not f.startswith((f"tflite-micro/{_MICRO}/", "tflite-micro/tensorflow/lite/experimental/"))
+        f for f in lite if not f.startswith((f"tflite-micro/{_MICRO}/", "tflite-micro/tensorflow/lite/experimental/"))
     ]
     for folder in _CORE_FOLDERS:
         found += tree.glob("tflite-micro", f"{_MICRO}{folder}/*")
     folders = ["kernels"] if kernel_set == "reference" else ["kernels", f"kernels/{kernel_set}"]
     kernels: dict[str, str] = {}
     for folder in folders:
-        kernels.update(
-            {_stem(f): f for f in tree.glob("tflite-micro", f"{_MICRO}/{folder}/*") if _is_built(f)}
-        )
+        kernels.update({_stem(f): f for f in tree.glob("tflite-micro", f"{_MICRO}/{folder}/*") if _is_built(f)})
     found += kernels.values()
     found += tree.glob("tflite-micro", "signal/micro/kernels/*")
     found += tree.glob("tflite-micro", "signal/src/**/*")
     if kernel_set == "cmsis_nn":
-        found += [
-            f
-            for f in tree.glob("cmsis_nn", "Source/**/*.c")
-            if not f.endswith(("_f16.c", "_f32.c", "_flt.c"))
-        ]
+        found += [f for f in tree.glob("cmsis_nn", "Source/**/*.c") if not f.endswith(("_f16.c", "_f32.c", "_flt.c"))]
     return tuple(sorted({f for f in found if _is_built(f)}))
 
 
@@ -156,9 +148,7 @@ class _Resolver:
             needs=needs,
         )
 
-    def _needs(
-        self, source: str, definers: Mapping[str, set[str]], by_class: Mapping[str, set[str]]
-    ) -> frozenset[str]:
+    def _needs(self, source: str, definers: Mapping[str, set[str]], by_class: Mapping[str, set[str]]) -> frozenset[str]:
         scan = self._scan(source)
         headers = self._headers(source)
         declared = set(scan.declared).union(*(self._scan(header).declared for header in headers))
@@ -177,10 +167,7 @@ class _Resolver:
         while todo:
             found |= todo
             todo = {
-                deeper
-                for header in headers
-                for name in todo
-                for deeper in self._scan(header).uses.get(name, ())
+                deeper for header in headers for name in todo for deeper in self._scan(header).uses.get(name, ())
             } - found
         return found
 
@@ -195,9 +182,7 @@ class _Resolver:
     def _scan(self, file: str) -> Scan:
         if file not in self._scans:
             if file.endswith(_GENERATED):
-                self._scans[file] = Scan(
-                    includes=frozenset(), defined=frozenset(), declared=frozenset(), uses={}
-                )
+                self._scans[file] = Scan(includes=frozenset(), defined=frozenset(), declared=frozenset(), uses={})
             else:
                 text = self._tree.read(file)
                 self._scans[file] = scan_source(text, self._macros)

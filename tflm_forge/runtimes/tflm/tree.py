@@ -52,9 +52,7 @@ class Tree:
         folder = self.folders.get(package)
         if folder is None:
             return []
-        return sorted(
-            f"{package}/{p.relative_to(folder).as_posix()}" for p in folder.glob(pattern) if p.is_file()
-        )
+        return sorted(f"{package}/{p.relative_to(folder).as_posix()}" for p in folder.glob(pattern) if p.is_file())
 
 
 # Where a package lies in a user's tree: beside upstream's makefile after its downloads, or where

@@ -85,6 +85,7 @@ TfLiteTensor* MicroContext::NewTensor(int tensor_idx, bool persistent) {
         bits > 16 || (zero_point >= -(1 << bits >> 1) && zero_point < 1 << bits);
     if (!is_in_range) model_.MarkDamaged(zeros);
   }
+  if (model_.damaged()) return nullptr;
   tensor.params = {affine.scale->data[0], affine.zero_point->data[0]};
   tensor.quantization = {kTfLiteAffineQuantization, &affine};
   return &tensor;

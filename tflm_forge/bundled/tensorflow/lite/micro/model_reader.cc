@@ -82,8 +82,8 @@ ModelPos ModelReader::TableField(ModelPos table, int id) {
 
 ModelPos ModelReader::VectorField(ModelPos table, int id, uint32_t element_bytes) {
   const ModelPos vector = TableField(table, id);
-  if (vector == 0) return 0;
-  const uint32_t count = Word(vector);
+  if (vector == 0 || !Check(vector, 4, 4)) return 0;
+  const uint32_t count = *At<const uint32_t>(vector);
   if (count > size_ / element_bytes || !Check(vector + 4, count * element_bytes, 1)) {
     MarkDamaged(vector);
     return 0;

@@ -28,6 +28,7 @@ TfLiteStatus DescribeDepthwise(TfLiteContext* context, const TfLiteDepthwiseConv
       CompleteGeometry(context, tensors.input, tensors.output, params.padding, geometry));
   TF_LITE_ENSURE_EQ(context, geometry->out_depth, filter.data[kChannelDimension]);
   TF_LITE_ENSURE(context, params.depth_multiplier > 0);
+  TF_LITE_ENSURE(context, params.depth_multiplier <= geometry->out_depth);
   TF_LITE_ENSURE_EQ(context, geometry->in_depth * params.depth_multiplier, geometry->out_depth);
   return kTfLiteOk;
 }

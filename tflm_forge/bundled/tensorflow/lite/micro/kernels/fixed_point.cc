@@ -62,6 +62,7 @@ ScaleFactor ScaleFactorOf(float a, float b, float c) {
     ++shift;
   }
   if (shift < -31) return {0, 0};
+  if (shift > 31) shift = 31;
   const bool negative = (a_bits ^ b_bits ^ c_bits) >> 31 != 0;
   return {negative ? -static_cast<int32_t>(multiplier) : static_cast<int32_t>(multiplier), shift};
 }

@@ -14,7 +14,8 @@ struct ScaleFactor {
 };
 
 // The factor nearest to a * b / c, rounded as TFLM rounds it: the quotient to a double first, that to
-// 31 bits after. Needs no double arithmetic. Factors below 2^-32 become 0. `c` must not be 0.
+// 31 bits after. Needs no double arithmetic. Factors below 2^-32 become 0, and the shift of those
+// of 2^31 and more is 31. `c` must not be 0.
 ScaleFactor ScaleFactorOf(float a, float b, float c);
 
 // a * b / 2^31, to nearest, ties up. Not for a = b = INT32_MIN.

@@ -95,7 +95,9 @@ void StoreChannels(const OutputStage& stage, const int32_t* sums, int channel, i
   const int32_t* bias = stage.biases + channel * bias_step;
   const ScaleFactor* factor = stage.factors + channel * factor_step;
   do {
-    const int32_t value = Rescale(*sums++ + *bias, *factor) + offset;
+    const auto sum =
+        static_cast<int32_t>(static_cast<uint32_t>(*sums++) + static_cast<uint32_t>(*bias));
+    const int32_t value = Rescale(sum, *factor) + offset;
     bias += bias_step;
     factor += factor_step;
     *output++ = static_cast<int8_t>(Clamp(value, activation_min, activation_max));
