@@ -43,7 +43,9 @@ VARIANT_FLAGS = {
 # The int8 kernels as a core with the DSP extension runs them.
 VARIANT_FLAGS["dsp"] = (*VARIANT_FLAGS["asan"], "-DFORGE_EMULATE_DSP")
 STAGES = ("construct", "allocate", "input", "invoke", "done")
-INT8_REGISTRATIONS, PRESERVE, PROFILE, RESET, SHARED_ALLOCATOR = 1, 2, 4, 8, 16
+INT8_REGISTRATIONS, PRESERVE, PROFILE, RESET, SHARED_ALLOCATOR, TWO_INTERPRETERS, MISALIGNED = (
+    1 << i for i in range(7)
+)
 # By TfLiteType.
 DTYPES = {1: np.float32, 2: np.int32, 3: np.uint8, 4: np.int64, 6: np.bool_, 7: np.int16, 9: np.int8}
 

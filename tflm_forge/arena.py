@@ -87,18 +87,21 @@ def measure_arena(elf: Path, board: Board, *, limit_bytes: int) -> Arena | None:
         limit_bytes: the largest size that can be tried.
 
     Returns:
-        The arena, or None when the firmware does not run even with limit_bytes.
+        The arena, or None when the firmware does not get ready even with limit_bytes.
+
+    Raises:
+        DeviceError: firmware with limit_bytes does not answer or does not run.
     """
-    first = _try_size(elf, board, limit_bytes)
+    first = _boot(elf, board, limit_bytes)
     if not first.ready:
         return None
     size = min(_round_up(max(first.used_bytes, STEP_BYTES)), limit_bytes)
     step = STEP_BYTES
     low = 0
-    while size < limit_bytes and not _try_size(elf, board, size).ready:
+    while size < limit_bytes and not _works(elf, board, size):
         low, size, step = size, min(size + step, limit_bytes), step * 2
-    size = _bisect(lambda n: _try_size(elf, board, n).ready, low, size)
-    while size > STEP_BYTES and _try_size(elf, board, size - STEP_BYTES).ready:
+    size = _bisect(lambda n: _works(elf, board, n), low, size)
+    while size > STEP_BYTES and _works(elf, board, size - STEP_BYTES):
         size -= STEP_BYTES
     machine = board.emulator.machine if board.emulator else ""
     return Arena(bytes=size, how=f"measured on {machine}: {size - STEP_BYTES} bytes fail")
@@ -117,8 +120,20 @@ def _bisect(works: Callable[[int], bool], low: int, high: int) -> int:
     return high
 
 
-def _try_size(elf: Path, board: Board, size: int) -> _Trial:
-    """Boot firmware with this arena size and run one inference; whatever goes wrong means that it is too small."""
+def _works(elf: Path, board: Board, size: int) -> bool:
+    """Whether firmware with this arena size runs; too small a one may also hang or fault."""
+    try:
+        return _boot(elf, board, size).ready
+    except DeviceError:
+        return False
+
+
+def _boot(elf: Path, board: Board, size: int) -> _Trial:
+    """Boot firmware with this arena size and, when it is ready, run one inference.
+
+    Raises:
+        DeviceError: it did not answer, or the inference failed.
+    """
     trial = elf.with_name(_TRIAL_NAME)
     trial.write_bytes(_with_arena_size(elf, size))
     try:
@@ -130,8 +145,6 @@ def _try_size(elf: Path, board: Board, size: int) -> _Trial:
             if info.ready:
                 session.invoke()
             return _Trial(ready=info.ready, used_bytes=info.arena_used_bytes)
-    except DeviceError:
-        return _Trial(ready=False, used_bytes=0)
     finally:
         trial.unlink(missing_ok=True)
 
@@ -166,12 +179,12 @@ def write_record(folder: Path, fingerprint: str, arena: Arena) -> None:
 
 def refuse_arena(model: Model, board: Board, limit_bytes: int) -> FitError:
     """Build the error for a model whose arena does not fit the board's RAM."""
-    need, buffers = estimate_arena(model), max(map(_planned_bytes, model.subgraphs))
+    buffers = max(map(_planned_bytes, model.subgraphs))
     return FitError(
         f"{model.name}: the tensor arena does not fit the RAM of {board.name}",
         reasons=(
             f"{board.ram.name}: {board.ram.length_bytes} bytes, of which {limit_bytes} are left for the arena",
-            f"the model's buffers alone take {buffers} bytes, about {need} with the rest",
+            f"the model's buffers alone take {buffers} bytes; what the runtime keeps of each layer comes on top",
         ),
         hint="Choose a board with more RAM (`forge boards`), or a model with smaller activations.",
     )

@@ -20,6 +20,9 @@ from tflm_forge.toolchains import Firmware, cmake
 from tflm_forge.verify.selfcheck import ExpectedFirmware
 
 LOCK_TIMEOUT_S = 900.0
+STRUCT_BYTES = (32, 12)
+"""TfLiteTensor and TfLiteEvalTensor on a 32-bit core with TF_LITE_STATIC_MEMORY; a build without it has 64 and more."""
+
 _LOCK_NAME = ".forge.lock"
 _QEMU = "qemu-system-arm"
 
@@ -44,6 +47,7 @@ class Build:
                 for r in project.plan.registrations
             ),
             arena_bytes=project.arena.bytes,
+            struct_bytes=STRUCT_BYTES,
         )
 
 

@@ -22,6 +22,9 @@ from tflm_forge.runtimes import BuildPlan
 
 _LIST_NAME = ".forge-files"
 _SMALL_RAM_BYTES = 32 * 1024
+_MTU_BYTES = 512
+_SMALL_MTU_BYTES = 192
+"""Body of a frame where RAM is small: INFO, with its five names, is the largest answer that can not be split."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +130,7 @@ def _config_context(model: Model, board: Board, plan: BuildPlan, build_id: bytes
         "plan": plan,
         "forge_version": __version__,
         "build_id": build_id,
-        "link_mtu": 128 if board.ram.length_bytes < _SMALL_RAM_BYTES else 512,
+        "link_mtu": _SMALL_MTU_BYTES if board.ram.length_bytes < _SMALL_RAM_BYTES else _MTU_BYTES,
         "op_hash": op_hash([registration.use for registration in plan.registrations]),
     }
 

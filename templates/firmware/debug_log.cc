@@ -10,11 +10,19 @@
 namespace forge {
 namespace {
 
-constexpr uint32_t kMaxDigits =
-    22;  // of 64 bits in octal, and a sign; decimal and hexadecimal need less
+constexpr uint32_t kMaxDigits = 21;  // of 64 bits, and a sign
 constexpr uint32_t kDefaultPrecision = 6;
 constexpr uint32_t kMaxPrecision = 9;
+
+// A double as IEEE 754 has it; four spare bits above the fraction hold the digit that it gives
+// next.
 constexpr int kMantissaBits = 52;
+constexpr int kExponentMask = 0x7FF;
+constexpr int kExponentBias = 1023;
+constexpr int kFractionBits = 60;
+constexpr int kSpareBits = kFractionBits - kMantissaBits;
+constexpr uint64_t kFractionMask = (1ull << kFractionBits) - 1;
+constexpr int kExponentLimit = 63;  // from here on the whole part does not fit in 64 bits
 
 // Where the text goes: into a buffer, or to the UART when there is none.
 struct Sink {
@@ -85,55 +93,75 @@ void PutInteger(Sink& sink, const Spec& spec, uint64_t value, bool negative, cha
   PutPadded(sink, spec, start, static_cast<uint32_t>(end - start));
 }
 
-// Works on the bits of the double, because most cores would need a library for arithmetic on it.
+void PutText(Sink& sink, const Spec& spec, const char* text) {
+  if (text == nullptr) text = "(null)";
+  uint32_t length = 0;
+  while (length != static_cast<uint32_t>(spec.precision) && text[length] != 0) ++length;
+  PutPadded(sink, spec, text, length);
+}
+
+// A number without its sign: whole part, and kFractionBits bits behind the point.
+struct Fixed {
+  uint64_t whole;
+  uint64_t fraction;
+};
+
+// `exponent` is below kExponentLimit.
+Fixed ToFixed(uint64_t mantissa, int exponent) {
+  Fixed fixed = {0, 0};
+  if (exponent >= kMantissaBits) {
+    fixed.whole = mantissa << (exponent - kMantissaBits);
+  } else if (exponent >= 0) {
+    fixed.whole = mantissa >> (kMantissaBits - exponent);
+    fixed.fraction = (mantissa << (kSpareBits + exponent)) & kFractionMask;
+  } else if (exponent > -kFractionBits) {
+    fixed.fraction = (mantissa << kSpareBits) >> -exponent;
+  }
+  return fixed;
+}
+
+// Takes `places` digits off the fraction, the last one rounded.
+uint32_t RoundFraction(Fixed* fixed, uint32_t places) {
+  uint32_t digits = 0;
+  uint32_t unit = 1;
+  for (uint32_t i = 0; i < places; ++i) {
+    fixed->fraction *= 10;
+    digits = digits * 10 + static_cast<uint32_t>(fixed->fraction >> kFractionBits);
+    fixed->fraction &= kFractionMask;
+    unit *= 10;
+  }
+  if (fixed->fraction >> (kFractionBits - 1) != 0) ++digits;
+  if (digits < unit) return digits;
+  ++fixed->whole;
+  return digits - unit;
+}
+
+// Works on the bits of the double: arithmetic on it would link a library on most cores.
 void PutDouble(Sink& sink, const Spec& spec, double value) {
   uint64_t bits;
   std::memcpy(&bits, &value, sizeof(bits));
   const bool negative = bits >> 63 != 0;
-  const int exponent = static_cast<int>((bits >> kMantissaBits) & 0x7FF) - 1023;
-  uint64_t mantissa = (bits & ((1ull << kMantissaBits) - 1)) | (1ull << kMantissaBits);
-  if (exponent >= 63) {
-    const bool is_nan = exponent == 1024 && mantissa != 1ull << kMantissaBits;
-    const char* text = is_nan ? "nan" : negative ? "-inf" : "inf";
-    if (exponent < 1024) text = negative ? "-huge" : "huge";
-    PutPadded(sink, spec, text, static_cast<uint32_t>(std::strlen(text)));
+  const int exponent = static_cast<int>((bits >> kMantissaBits) & kExponentMask) - kExponentBias;
+  const uint64_t one = 1ull << kMantissaBits;
+  const uint64_t mantissa = (bits & (one - 1)) | one;
+  if (exponent >= kExponentLimit) {
+    const bool finite = exponent <= kExponentBias;
+    PutText(sink, spec, finite ? "huge" : mantissa != one ? "nan" : negative ? "-inf" : "inf");
     return;
-  }
-  // Fixed point: whole part, and 60 bits behind the point, so that four bits are free for a digit.
-  uint64_t whole = 0;
-  uint64_t fraction = 0;
-  if (exponent >= 0) {
-    whole = exponent >= kMantissaBits ? mantissa << (exponent - kMantissaBits)
-                                      : mantissa >> (kMantissaBits - exponent);
-    if (exponent < kMantissaBits) {
-      fraction = (mantissa << (8 + exponent)) & ((1ull << 60) - 1);
-    }
-  } else if (exponent > -61) {
-    fraction = (mantissa << 8) >> -exponent;
   }
   uint32_t places = spec.precision < 0 ? kDefaultPrecision : static_cast<uint32_t>(spec.precision);
   if (places > kMaxPrecision) places = kMaxPrecision;
-  uint64_t scaled = 0;
-  uint32_t unit = 1;
-  for (uint32_t i = 0; i < places; ++i) {
-    fraction *= 10;
-    scaled = scaled * 10 + (fraction >> 60);
-    fraction &= (1ull << 60) - 1;
-    unit *= 10;
-  }
-  if (fraction >> 59 != 0 && ++scaled == unit) {
-    scaled = 0;
-    ++whole;
-  }
-  char digits[1 + kMaxDigits + 1 + kMaxPrecision];
-  char* const end = digits + sizeof(digits);
+  Fixed fixed = ToFixed(mantissa, exponent);
+  const uint32_t digits = RoundFraction(&fixed, places);
+  char text[kMaxDigits + 1 + kMaxPrecision];
+  char* const end = text + sizeof(text);
   char* start = end;
   if (places != 0) {
-    start = DigitsBefore(end, scaled, 10, 'a');
+    start = DigitsBefore(end, digits, 10, 'a');
     while (end - start < static_cast<int>(places)) *--start = '0';
     *--start = '.';
   }
-  start = DigitsBefore(start, whole, 10, 'a');
+  start = DigitsBefore(start, fixed.whole, 10, 'a');
   if (negative) *--start = '-';
   PutPadded(sink, spec, start, static_cast<uint32_t>(end - start));
 }
@@ -183,13 +211,6 @@ uint64_t NextUnsigned(va_list* arguments, const Spec& spec) {
   if (spec.longs >= 2) return va_arg(*arguments, unsigned long long);
   if (spec.longs == 1) return va_arg(*arguments, unsigned long);
   return va_arg(*arguments, unsigned int);
-}
-
-void PutText(Sink& sink, const Spec& spec, const char* text) {
-  if (text == nullptr) text = "(null)";
-  uint32_t length = 0;
-  while (length != static_cast<uint32_t>(spec.precision) && text[length] != 0) ++length;
-  PutPadded(sink, spec, text, length);
 }
 
 // Writes one conversion; false when it is none that is known.

@@ -25,6 +25,7 @@ constexpr uint32_t kOffenderBytes = 13;
 
 constexpr const char* kNames[] = {kBoardName, kRuntimeName, kRuntimeVersion, kKernelSet,
                                   kForgeVersion};
+constexpr uint32_t kNameCount = sizeof(kNames) / sizeof(kNames[0]);
 
 static_assert(sizeof(FaultRecord) == 8 * sizeof(uint32_t), "SELFTEST sends the record as it is");
 
@@ -86,7 +87,8 @@ Status AnswerInfo(Request&) {
   Put16(sizeof(TfLiteEvalTensor));
   Put32(StackSize());
   Put32(StackHighWater());
-  for (const char* text : kNames) PutString(text);
+  // Texts that do not fit are cut, but each has its length.
+  for (uint32_t i = 0; i < kNameCount; ++i) PutString(kNames[i], kNameCount - 1 - i);
   return Status::kOk;
 }
 
@@ -96,12 +98,11 @@ Status AnswerOps(Request& request) {
   uint32_t next = from;
   for (; next < static_cast<uint32_t>(kOpCount); ++next) {
     const OpEntry& op = kOps[next];
-    // The first is sent in any case, its name cut to what fits: a list that stands still would
-    // never end.
+    // The first is sent in any case, its name cut to what fits: the host asks on until it has all.
     if (next != from && kOpBytes + std::strlen(op.custom_name) > AnswerRoom()) break;
     Put32(static_cast<uint32_t>(op.builtin_code));
     Put32(op.max_version);
-    PutString(op.custom_name);
+    PutString(op.custom_name, 0);
   }
   FillListHead(head, kOpCount, next - from);
   return Status::kOk;
@@ -111,17 +112,15 @@ void PutOffenders() {
   uint8_t* head = PutListHead();
   uint32_t total = 0;
   uint32_t sent = 0;
-  // Before the registration there is no resolver; a model that did not pass its check is not looked
-  // at.
+  // There is a resolver only when the model has passed its check.
   if (g_device.resolver != nullptr) {
     for (Offender offender; NextOffender(g_device.model, *g_device.resolver, &offender); ++total) {
-      if (sent != total) continue;
-      if (sent != 0 && kOffenderBytes + std::strlen(offender.op.custom_name) > AnswerRoom())
-        continue;
+      const uint32_t bytes = kOffenderBytes + std::strlen(offender.op.custom_name);
+      if (sent != total || (sent != 0 && bytes > AnswerRoom())) continue;
       Put32(static_cast<uint32_t>(offender.op.builtin_code));
       Put32(offender.op.version);
       Put32(offender.supported_version);
-      PutString(offender.op.custom_name);
+      PutString(offender.op.custom_name, 0);
       ++sent;
     }
   }

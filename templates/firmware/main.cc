@@ -1,5 +1,4 @@
-// The boot, in the order of docs/firmware.md: a step that fails blocks inference, but never the
-// link.
+// The boot, in the order of docs/firmware.md. A step that fails blocks inference, never the link.
 #include <cstdint>
 #include <new>
 
@@ -23,8 +22,7 @@ namespace {
 constexpr const char* kStepNames[kBootSteps] = {"board", "model", "registration", "self-check",
                                                 "allocation"};
 
-// Objects are made in storage of their own when their step comes: no constructor runs before the
-// boot.
+// Objects are made when their step comes, so that no constructor runs before the boot.
 template <typename T>
 struct Storage {
   alignas(T) uint8_t bytes[sizeof(T)];
@@ -123,8 +121,7 @@ void RunBoot() {
 
 extern "C" void ForgeFault(const forge::FaultRecord& record) {
   using forge::g_device;
-  // A fault while a fault is reported: its record stays, and the device starts anew rather than
-  // loop.
+  // A fault in the report of a fault: rather a reset than a loop.
   if (g_device.fault != nullptr) forge::BoardReset();
   g_device.fault = &record;
   if (g_device.booting) {

@@ -32,10 +32,11 @@ void PutBytes(const void* bytes, uint32_t length) {
   g_room -= length;
 }
 
-void PutString(const char* text) {
-  if (g_room == 0) return;
+void PutString(const char* text, uint32_t reserve) {
+  ++reserve;  // the length itself
+  if (g_room < reserve) return;
   uint32_t length = static_cast<uint32_t>(std::strlen(text));
-  if (length > g_room - 1) length = g_room - 1;
+  if (length > g_room - reserve) length = g_room - reserve;
   if (length > UINT8_MAX) length = UINT8_MAX;
   Put8(length);
   PutBytes(text, length);

@@ -36,8 +36,8 @@ void Put16(uint32_t value);
 void Put32(uint32_t value);
 void PutBytes(const void* bytes, uint32_t length);
 
-// A text after its length in one byte; cut to what fits.
-void PutString(const char* text);
+// A text after its length in one byte; cut to what fits when `reserve` bytes are to stay free.
+void PutString(const char* text, uint32_t reserve);
 
 // Head of an answer that lists items from an index on: how many there are, and how many of them
 // follow. It is put before the items and filled in after them.

@@ -18,6 +18,9 @@ constexpr int32_t kCustomCode = 32;
 constexpr uint32_t kMaxOperators = 4096;
 constexpr uint32_t kMaxOps = 256;
 
+// In the canonical op set, before the custom name: code, version, and one byte for the length.
+constexpr uint32_t kOpHeadBytes = 9;
+
 // A table that no other shares is paid for by its own bytes, so an honest file needs less than its
 // size.
 constexpr uint32_t kWorkPerByte = 4;
@@ -74,8 +77,7 @@ constexpr uint8_t kFirstField[] = {0, 4, 5, 13, 17, 26, 26, 30, sizeof(kFields)}
 
 static_assert(sizeof(kFirstField) == kMetadata + 2, "one entry for each kind, and the end");
 
-// The vectors of the model's own table. Operator codes and buffers stand before what refers to them
-// by index.
+// The vectors of the model's own table: those that others refer to by index come first.
 struct ModelField {
   uint8_t field;
   uint8_t spec;
@@ -236,14 +238,17 @@ bool ModelWalk::Charge(uint32_t work) {
 }
 
 bool ModelWalk::HashOps() {
+  uint32_t count = 0;
+  uint32_t hash = 0;
   for (OpUse op; Next(&op);) {
     const uint32_t length = static_cast<uint32_t>(std::strlen(op.custom_name));
-    if (++op_count_ > kMaxOps || length > UINT8_MAX) return false;
-    const uint32_t numbers[2] = {static_cast<uint32_t>(op.builtin_code), op.version};
-    op_hash_ = Crc32(op_hash_, numbers, sizeof(numbers));
-    op_hash_ = Crc32(op_hash_, &length, 1);
-    op_hash_ = Crc32(op_hash_, op.custom_name, length);
+    if (++count > kMaxOps || length > UINT8_MAX) return false;
+    const uint32_t head[3] = {static_cast<uint32_t>(op.builtin_code), op.version, length};
+    hash = Crc32(hash, head, kOpHeadBytes);
+    hash = Crc32(hash, op.custom_name, length);
   }
+  op_count_ = count;
+  op_hash_ = hash;
   return true;
 }
 

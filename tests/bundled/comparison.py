@@ -17,7 +17,7 @@ def interpreter(model: bytes) -> Any:
     """Return TFLM's interpreter with a model."""
     from tflite_micro import runtime
 
-    return runtime.Interpreter.from_bytes(model)
+    return runtime.Interpreter.from_bytes(model, arena_size=ARENA_BYTES)
 
 
 def reference_outputs(model: bytes, inputs: Sequence[np.ndarray], outputs: int = 1) -> list[np.ndarray]:

@@ -42,6 +42,8 @@ enum Flag : uint32_t {
   kProfile = 4,
   kResetBeforeEach = 8,
   kSharedAllocator = 16,
+  kTwoInterpreters = 32,  // the model twice, with one allocator; the second one's results
+  kMisalignedArena = 64,  // the arena starts 4 bytes after a multiple of 16
 };
 
 // What a run got to. The order is that of the steps.
@@ -169,29 +171,37 @@ std::string Run() {
   std::vector<std::unique_ptr<GuardedBytes>> inputs(ReadU32());
   for (auto& input : inputs) input = ReadBlob();
 
-  GuardedBytes arena(arena_bytes);
-  memset(arena.data(), 0xA5, arena.size());
+  const size_t arena_start = (flags & kMisalignedArena) != 0 ? 4 : 0;
+  GuardedBytes memory(arena_start + arena_bytes);
+  memset(memory.data(), 0xA5, memory.size());
+  uint8_t* arena = memory.data() + arena_start;
   g_model = model->data();
   g_model_bytes = model->size();
+  const tflite::Model* parsed = tflite::GetModel(model->data());
   Resolver resolver;
   AddOps(flags, &resolver);
   LoggingProfiler profiler;
-  std::string answer;
-  std::unique_ptr<tflite::MicroInterpreter> interpreter;
   tflite::MicroProfilerInterface* used_profiler = (flags & kProfile) != 0 ? &profiler : nullptr;
-  if ((flags & kSharedAllocator) != 0) {
-    interpreter = std::make_unique<tflite::MicroInterpreter>(
-        tflite::GetModel(model->data()), resolver,
-        tflite::MicroAllocator::Create(arena.data(), arena.size()), nullptr, used_profiler);
+  std::string answer;
+  std::unique_ptr<tflite::MicroInterpreter> first, interpreter;
+  if ((flags & (kSharedAllocator | kTwoInterpreters)) != 0) {
+    auto* allocator = tflite::MicroAllocator::Create(arena, arena_bytes);
+    first = std::make_unique<tflite::MicroInterpreter>(parsed, resolver, allocator);
+    interpreter = std::make_unique<tflite::MicroInterpreter>(parsed, resolver, allocator, nullptr,
+                                                             used_profiler);
   } else {
-    interpreter = std::make_unique<tflite::MicroInterpreter>(
-        tflite::GetModel(model->data()), resolver, arena.data(), arena.size(), nullptr,
-        used_profiler, (flags & kPreserveAllTensors) != 0);
+    interpreter = std::make_unique<tflite::MicroInterpreter>(parsed, resolver, arena, arena_bytes,
+                                                             nullptr, used_profiler,
+                                                             (flags & kPreserveAllTensors) != 0);
   }
-  const Stage stage = RunModel(interpreter.get(), flags, invocations, inputs);
+  Stage stage = kDone;
+  if ((flags & kTwoInterpreters) != 0) stage = RunModel(first.get(), flags, invocations, inputs);
+  if (stage == kDone || stage == kInput) {
+    stage = RunModel(interpreter.get(), flags, invocations, inputs);
+  }
   PutU32(&answer, stage);
   PutU32(&answer, static_cast<uint32_t>(interpreter->arena_used_bytes()));
-  PutU32(&answer, tflite::GetModel(model->data())->version());
+  PutU32(&answer, parsed->version());
   std::string outputs;
   if (stage == kDone) PutOutputs(&outputs, interpreter.get());
   if (stage != kDone) PutU32(&outputs, 0);

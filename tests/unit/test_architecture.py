@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "tflm_forge"
 # From the lowest room to the highest: a module imports only from its own level or from lower ones.
 LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"errors", ""}),
-    frozenset({"proc", "resources", "registry", "files"}),
+    frozenset({"proc", "resources", "registry", "files", "objects"}),
     frozenset({"ops", "model", "board", "config"}),
     frozenset({"runtimes"}),
     frozenset({"manifest", "elf"}),

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tflm_forge.model import Finding, Model, OpUse, Tensor
     from tflm_forge.ops.catalogue import Catalogue
 
+_LABEL_COLUMNS = 60
+
 
 def run(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The .tflite file.")],
@@ -59,7 +61,7 @@ def _show(model: "Model", ops: "Sequence[OpUse]", findings: "Sequence[Finding]",
     ]
     show_table("Model", ("", ""), facts)
     limits = {use.name: row.max_version if (row := catalogue.find(use)) else "-" for use in ops}
-    rows = [(use.name, use.version, limits[use.name], use.count, use.first_layer) for use in ops]
+    rows = [(use.name, use.version, limits[use.name], use.count, _short(use.first_layer)) for use in ops]
     columns = ("op", "version", f"{catalogue.runtime} up to", "layers", "first used by")
     show_table("Op set", columns, rows, right=(1, 2, 3))
     tensors = [("in", *_tensor_cells(t)) for t in model.inputs] + [("out", *_tensor_cells(t)) for t in model.outputs]
@@ -67,6 +69,12 @@ def _show(model: "Model", ops: "Sequence[OpUse]", findings: "Sequence[Finding]",
     for finding in findings:
         if finding.severity == "note":
             show_note(f"note: {finding.words} {finding.remedy}".strip())
+
+
+def _short(label: str) -> str:
+    """Return the first name of a fused layer, cut to what a table takes; --json has it whole."""
+    name, *others = label.split(";")
+    return f"{name[:_LABEL_COLUMNS]}..." if others or len(name) > _LABEL_COLUMNS else name
 
 
 def _tensor_cells(tensor: "Tensor") -> tuple[object, ...]:

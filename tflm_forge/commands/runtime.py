@@ -138,6 +138,7 @@ def _find(name: str) -> "Installed":
 def _show(tree: "Installed", *, as_json: bool) -> None:
     from tflm_forge.console import show_json, show_table, show_text
     from tflm_forge.runtimes.tflm.op_table import load_tree_kernel_sets
+    from tflm_forge.runtimes.tflm.pins import TFLM_COMMIT
 
     sets = load_tree_kernel_sets(tree)
     if as_json:

@@ -5,10 +5,10 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from tflm_forge import objects
 from tflm_forge.errors import FitError, ToolError
 from tflm_forge.generate import Project
 from tflm_forge.proc import find_tool, has_tool, run
-from tflm_forge.resources import cache_dir
 from tflm_forge.toolchains import Firmware
 
 CONFIGURE_TIMEOUT_S = 120.0
@@ -31,7 +31,7 @@ def build(project: Project) -> Firmware:
     build_dir = project.folder / "build"
     log = project.folder / LOG_NAME
     log.unlink(missing_ok=True)
-    environment = {"CCACHE_DIR": str(cache_dir() / "ccache"), "CCACHE_BASEDIR": str(project.folder.resolve())}
+    environment = objects.cache_environment(project.folder)
     if not (build_dir / "build.ninja").is_file():
         run(
             _configure_command(project.folder, build_dir),
@@ -52,8 +52,8 @@ def build(project: Project) -> Firmware:
 def _configure_command(folder: Path, build_dir: Path) -> Sequence[str | Path]:
     command: list[str | Path] = ["cmake", "-G", "Ninja", "-S", folder, "-B", build_dir]
     command += ["--toolchain", folder.resolve() / "toolchain.cmake"]
-    if has_tool("ccache"):
-        command += [f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("C", "CXX")]
+    if has_tool(objects.TOOL):
+        command += [f"-DCMAKE_{language}_COMPILER_LAUNCHER={objects.TOOL}" for language in ("C", "CXX")]
     return command
 
 

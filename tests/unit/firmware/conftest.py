@@ -22,7 +22,7 @@ FLAGS = (
     "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
 )  # fmt: skip
 LARGE_MTU = 512
-SMALL_MTU = 128
+SMALL_MTU = 100
 
 Compile = Callable[..., Path]
 StartDevice = Callable[..., HostDevice]

@@ -82,10 +82,7 @@ def fetch_package(pin: Pin, folder: Path, *, mirror: str, patch: Path | None) ->
     url = mirror_url(mirror, pin.repository)
     folder.mkdir(parents=True)
     _git(folder, "init", "--quiet", "--template=")
-    fetched = _git(
-        folder, "fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", url, pin.ref,
-        timeout_s=FETCH_TIMEOUT_S, check=False,
-    )  # fmt: skip
+    fetched = _fetch_ref(folder, url, pin.ref)
     if fetched.returncode != 0:
         raise _fetch_error(pin, url, fetched.output)
     _git(folder, "checkout", "--quiet", "--detach", "FETCH_HEAD")
@@ -99,6 +96,14 @@ def fetch_package(pin: Pin, folder: Path, *, mirror: str, patch: Path | None) ->
         _apply_patch(pin, folder, patch, commit)
     _prune(folder, pin.package)
     return commit
+
+
+def _fetch_ref(folder: Path, url: str, ref: str) -> Completed:
+    options = ("--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules")
+    try:
+        return _git(folder, "fetch", *options, url, ref, timeout_s=FETCH_TIMEOUT_S, check=False)
+    except ToolError as error:
+        raise ToolError(error.message, hint=_hide(error.hint)) from None
 
 
 def _git(folder: Path, *args: str, timeout_s: float = _LOCAL_TIMEOUT_S, check: bool = True) -> Completed:
@@ -126,7 +131,8 @@ def _git(folder: Path, *args: str, timeout_s: float = _LOCAL_TIMEOUT_S, check: b
 
 def _fetch_error(pin: Pin, url: str, output: str) -> ToolError:
     shown = _hide(url)
-    tail = "\n".join(_hide(line) for line in output.strip().splitlines()[-3:])
+    said = output.strip().splitlines()
+    tail = _hide("\n".join([line for line in said if line.startswith(("fatal:", "error:"))] or said[-3:]))
     if _DISK_FULL.search(output):
         return disk_full_error(pin.repository)
     if _NO_COMMIT.search(output):

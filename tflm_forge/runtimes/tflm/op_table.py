@@ -12,6 +12,7 @@ from tflm_forge.errors import ToolError
 from tflm_forge.ops.catalogue import Catalogue, CatalogueOp, OpKey
 from tflm_forge.runtimes.tflm.install import CATALOGUE_NAME, Installed, find_installed, refresh
 from tflm_forge.runtimes.tflm.op_methods import Argument
+from tflm_forge.runtimes.tflm.pins import TFLM_COMMIT
 
 NAME = "tflm"
 SHIPPED = Path(__file__).with_name("catalogue.json")
@@ -134,18 +135,21 @@ def _load(path: Path) -> dict[str, Any]:
 def _build(plain: Mapping[str, Any]) -> dict[str, KernelSet]:
     known = tomllib.loads(_VERSIONS.read_text(encoding="utf-8"))
     version = shorten(plain["version"])
+    note = "" if plain["version"] == TFLM_COMMIT else f" (read at {shorten(TFLM_COMMIT)})"
     return {
         name: KernelSet(
             name=name,
             version=version,
             core=tuple(rows["core"]),
-            ops={op.key: op for op in (_build_op(row, name, rows["ops"], known) for row in plain["ops"])},
+            ops={op.key: op for op in (_build_op(row, name, rows["ops"], known, note) for row in plain["ops"])},
         )
         for name, rows in plain["kernel_sets"].items()
     }
 
 
-def _build_op(row: Mapping[str, Any], kernel_set: str, sources: Mapping[str, Any], known: Mapping[str, Any]) -> TflmOp:
+def _build_op(
+    row: Mapping[str, Any], kernel_set: str, sources: Mapping[str, Any], known: Mapping[str, Any], note: str
+) -> TflmOp:
     facts = known.get(row["name"], {"max_version": 1, "source": "not known to this forge: only version 1 is allowed"})
     facts = {**facts, **facts.get(kernel_set, {})}
     own = sources[row["add_method"]]
@@ -159,7 +163,7 @@ def _build_op(row: Mapping[str, Any], kernel_set: str, sources: Mapping[str, Any
         specialised={suffix: Specialised(**value) for suffix, value in own["registrations"].items()},
         sources=tuple(own["sources"]),
         max_version=facts["max_version"],
-        version_source=facts["source"],
+        version_source=facts["source"] + note,
         inputs=tuple(facts.get("inputs", ())),
         outputs=tuple(facts.get("outputs", ())),
         weights={name: tuple(types) for name, types in facts.get("weights", {}).items()},

@@ -82,6 +82,12 @@ TfLiteStatus MicroAllocator::ResetTempAllocations() {
   return kTfLiteError;
 }
 
+void MicroAllocator::BeginPlanning() {
+  temp_ = temp_floor_ = start_;
+  temp_count_ = 0;
+  exhausted_ = false;
+}
+
 TfLiteStatus MicroAllocator::EndPlanning(size_t bytes) {
   const size_t available = tail_ - start_;
   if (!Fits("head", bytes, available)) return kTfLiteError;

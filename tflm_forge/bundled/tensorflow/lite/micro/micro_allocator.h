@@ -34,12 +34,12 @@ class MicroAllocator {
   TfLiteStatus ResetTempAllocations();
 
   // From here to EndPlanning temporary buffers may use the head.
-  void BeginPlanning() { temp_ = temp_floor_ = start_; }
+  void BeginPlanning();
   // The head is at least `bytes` long from here on.
   TfLiteStatus EndPlanning(size_t bytes);
   uint8_t* head() const { return start_; }
 
-  // True when an allocation has failed: also kernels that do not look at the result are caught.
+  // True when an allocation has failed since BeginPlanning(): also kernels that do not look at the result are caught.
   bool exhausted() const { return exhausted_; }
 
   // The size of the smallest arena with which everything up to now works.

@@ -103,9 +103,14 @@ class MicroInterpreter {
   void Load(const Node& node, LoadedNode* loaded);
   TfLiteStatus InitNodes();
   TfLiteStatus PrepareNodes();
+
+  TfLiteStatus AllocateVariables();
   TfLiteStatus PlanTensors();
   TfLiteStatus FindLifetimes(PlannedBuffer* buffers);
-  TfLiteStatus AllocateVariables();
+  TfLiteStatus FindSizes(PlannedBuffer* buffers);
+  uint16_t LastNode() const;
+  bool IsWritable(int tensor_index);
+
   TfLiteStatus MakeTensors(const TfLiteIntArray* indices, TfLiteTensor*** tensors);
   TfLiteStatus AllocateEverything();
   const char* OpName(const TFLMRegistration& registration) const;

@@ -22,11 +22,13 @@ TfLiteStatus DescribeFullyConnected(TfLiteContext* context, const WeightedOpTens
   sizes->outputs = tensors.filter->dims->data[0];
   sizes->inputs = tensors.filter->dims->data[1];
   TF_LITE_ENSURE(context, sizes->outputs > 0 && sizes->inputs > 0);
-  const int64_t input_elements = NumElements(tensors.input->dims);
-  sizes->batches = static_cast<int>(input_elements / sizes->inputs);
-  TF_LITE_ENSURE(context, input_elements == int64_t{sizes->batches} * sizes->inputs);
-  TF_LITE_ENSURE(context, NumElements(tensors.output->dims) ==
-                              int64_t{sizes->batches} * sizes->outputs);
+  // 32-bit divisions: the core has seen to it that element counts fit.
+  const int input_elements = static_cast<int>(NumElements(tensors.input->dims));
+  const int output_elements = static_cast<int>(NumElements(tensors.output->dims));
+  sizes->batches = input_elements / sizes->inputs;
+  TF_LITE_ENSURE_EQ(context, sizes->batches * sizes->inputs, input_elements);
+  TF_LITE_ENSURE_EQ(context, output_elements / sizes->outputs, sizes->batches);
+  TF_LITE_ENSURE_EQ(context, sizes->batches * sizes->outputs, output_elements);
   return kTfLiteOk;
 }
 

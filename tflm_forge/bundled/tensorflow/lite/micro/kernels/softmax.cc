@@ -13,6 +13,8 @@ namespace {
 constexpr int kDifferenceIntegerBits = 5;
 constexpr int kDifferenceFractionBits = 31 - kDifferenceIntegerBits;
 constexpr int kSumIntegerBits = 12;
+// 512: half of the 256 steps of the output, and with that every share, rounds to 0. TFLM stops there.
+constexpr int32_t kEndlessSum = 512 << (31 - kSumIntegerBits);
 // A shift that multiplies the smallest difference by 2^31 saturates every other exponential to 0.
 constexpr ScaleFactor kGreatestFactor = {INT32_MAX, 31};
 
@@ -49,16 +51,15 @@ int32_t ExpOfDifference(const SoftmaxData& data, int32_t difference) {
 void SoftmaxRow(const SoftmaxData& data, const int8_t* input, int length, int8_t* output) {
   const int32_t greatest = GreatestOf(input, length);
   int32_t sum = 0;
-  for (int i = 0; i < length; ++i) {
+  for (int i = 0; i < length && sum < kEndlessSum; ++i) {
     const int32_t difference = input[i] - greatest;
     if (difference < data.least_difference) continue;
     sum += RoundingShiftRight(ExpOfDifference(data, difference), kSumIntegerBits);
   }
   // sum = (1 + fraction) * 2^(kSumIntegerBits - headroom), fraction in [0, 1).
   const int headroom = __builtin_clz(static_cast<uint32_t>(sum));
-  const int32_t reciprocal =
-      ReciprocalOfOnePlus(static_cast<int32_t>((static_cast<uint32_t>(sum) << headroom) -
-                                               (1u << 31)));
+  const uint32_t normalized = static_cast<uint32_t>(sum) << headroom;
+  const int32_t reciprocal = ReciprocalOfOnePlus(static_cast<int32_t>(normalized - (1u << 31)));
   const int exponent = kSumIntegerBits - headroom + 31 - 8;
   for (int i = 0; i < length; ++i) {
     const int32_t difference = input[i] - greatest;
