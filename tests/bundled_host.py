@@ -151,6 +151,52 @@ def padding(kind: int, image: int, window: int, stride: int, dilation: int) -> t
     return size, before, offset
 
 
+@dataclass(frozen=True, kw_only=True)
+class ConvolutionParams:
+    """What kernel_util.h says to a convolution kernel.
+
+    Attributes:
+        ok: whether the status was kTfLiteOk.
+        activation: lowest and highest output.
+        single: multiplier and shift of a uint8 convolution.
+        joined: GetQuantizedConvolutionMultipler().
+        channels: rows of (multiplier, shift).
+    """
+
+    ok: bool
+    activation: tuple[int, int]
+    single: tuple[int, int]
+    joined: float
+    channels: list[tuple[int, int]]
+
+
+def convolution_params(
+    *,
+    activation: int,
+    type_: int,
+    channels: int,
+    input_scale: float,
+    output_scale: float,
+    output_zero_point: int,
+    filter_scales: Sequence[float],
+) -> ConvolutionParams:
+    """Ask kernel_util.h what a convolution kernel in TFLM's form asks it."""
+    request = struct.pack(
+        "<4I2fi", 7, activation, type_, channels, input_scale, output_scale, output_zero_point
+    ) + _blob(struct.pack(f"<{len(filter_scales)}f", *filter_scales))
+    answer = _Reader(_process("asan").ask(request))
+    status, low, high, multiplier, shift = answer.numbers("i", 5)
+    (joined,) = answer.numbers("d", 1)
+    values, shifts = answer.numbers("i", channels), answer.numbers("i", channels)
+    return ConvolutionParams(
+        ok=status == 0,
+        activation=(low, high),
+        single=(multiplier, shift),
+        joined=joined,
+        channels=list(zip(values, shifts, strict=True)),
+    )
+
+
 def _pairs(variant: str, command: int, count: int, data: bytes) -> np.ndarray:
     answer = _process(variant).ask(struct.pack("<2I", command, count) + data)
     return np.frombuffer(answer, np.int32).reshape(count, 2)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.firmware_builds import builds as builds
+
 ROOT = Path(__file__).resolve().parent.parent
 MODELS = ROOT.parent / "shared" / "models"
 EXAMPLES = ROOT / "examples"

@@ -25,6 +25,7 @@ STRUCT_BYTES = (32, 12)
 
 _LOCK_NAME = ".forge.lock"
 _QEMU = "qemu-system-arm"
+_ESTIMATED = "estimated"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +77,10 @@ def build_firmware(folder: Path, model: Model, board: Board, settings: BuildSett
         arena = _known_arena(folder, fingerprint, settings)
         if arena is None:
             arena = _settle_arena(folder, model, board, plan, settings, report)
-            write_record(folder, fingerprint, arena)
+            if arena.how != _ESTIMATED:
+                write_record(folder, fingerprint, arena)
         project = generate_project(folder, model, board, plan, settings, arena)
-        return Build(project=project, firmware=cmake.build(project))
+        return Build(project=project, firmware=cmake.publish(project, cmake.build(project)))
 
 
 @contextmanager
@@ -118,16 +120,16 @@ def _settle_arena(
     folder: Path, model: Model, board: Board, plan: BuildPlan, settings: BuildSettings, report: Report
 ) -> Arena:
     """Build with a generous arena, then measure on the board's emulator what is really needed."""
-    guess = Arena(bytes=estimate_arena(model), how="estimated")
+    guess = Arena(bytes=estimate_arena(model), how=_ESTIMATED)
     firmware, limit = _build_with_largest(folder, model, board, plan, settings, guess, report)
     if board.emulator is None or not has_tool(_QEMU):
         report(f"the arena of {limit} bytes is estimated: {_why_not_measured(board)}")
-        return Arena(bytes=limit, how="estimated")
+        return Arena(bytes=limit, how=_ESTIMATED)
     report(f"measuring the tensor arena on QEMU {board.emulator.machine}")
     arena = measure_arena(firmware.elf, board, limit_bytes=limit)
     if arena is None and limit == guess.bytes:
         firmware, limit = _build_with_largest(
-            folder, model, board, plan, settings, Arena(bytes=guess.bytes * 4, how="estimated"), report
+            folder, model, board, plan, settings, Arena(bytes=guess.bytes * 4, how=_ESTIMATED), report
         )
         arena = measure_arena(firmware.elf, board, limit_bytes=limit)
     if arena is None:
@@ -153,7 +155,7 @@ def _build_with_largest(
         left = (arena.bytes - over) // 16 * 16
         if board.flash.name in error.bytes_over or left <= 0:
             raise
-        smaller = Arena(bytes=left, how="estimated")
+        smaller = Arena(bytes=left, how=_ESTIMATED)
         return cmake.build(generate_project(folder, model, board, plan, settings, smaller)), left
 
 

@@ -13,12 +13,17 @@ from tflm_forge.errors import UsageError
 _SHF_WRITE = 0x1
 _SHF_ALLOC = 0x2
 _SHF_EXECINSTR = 0x4
+_PF_W = 0x2
 _MAX_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """One allocated section: address and size in memory, and whether the file holds its bytes."""
+    """One allocated section: address and size in memory, and whether the file holds its bytes.
+
+    `is_writable` is about the memory it runs in: constants beside an .init_array have the section flag, but no
+    segment that can be written.
+    """
 
     name: str
     address: int
@@ -91,13 +96,19 @@ def read_elf(path: Path) -> Elf:
 
 
 def _read_sections(file: ELFFile) -> list[Section]:
+    read_only = [
+        range(segment["p_vaddr"], segment["p_vaddr"] + segment["p_memsz"])
+        for segment in file.iter_segments("PT_LOAD")
+        if not segment["p_flags"] & _PF_W
+    ]
     return [
         Section(
             name=section.name,
             address=section["sh_addr"],
             size_bytes=section["sh_size"],
             offset=section["sh_offset"],
-            is_writable=bool(section["sh_flags"] & _SHF_WRITE),
+            is_writable=bool(section["sh_flags"] & _SHF_WRITE)
+            and not any(section["sh_addr"] in addresses for addresses in read_only),
             is_code=bool(section["sh_flags"] & _SHF_EXECINSTR),
             has_bytes=section["sh_type"] != "SHT_NOBITS",
         )

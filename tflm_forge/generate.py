@@ -63,10 +63,15 @@ def generate_project(
     files["src/forge_config.h"] = _render("firmware/forge_config.h.j2", _config_context(model, board, plan, build_id))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _remove_stale(folder, set(files))
+        own = _list_own(folder)
+        _refuse_strangers(folder, files, own)
+        # The list comes first: whatever an interrupted rendering leaves is forge's own.
+        _write_list(folder, own | set(files))
         for name, content in files.items():
             write_if_changed(folder / name, content)
-        write_if_changed(folder / _LIST_NAME, "".join(f"{name}\n" for name in sorted(files)).encode())
+        for name in own - set(files):
+            (folder / name).unlink(missing_ok=True)
+        _write_list(folder, set(files))
     except OSError as error:
         raise UsageError(
             f"{folder}: can not write the project: {error.strerror or error}",
@@ -143,14 +148,35 @@ def _build_id(files: Mapping[str, bytes]) -> bytes:
     return digest.digest()[:16]
 
 
-def _remove_stale(folder: Path, names: set[str]) -> None:
+def _list_own(folder: Path) -> set[str]:
+    """Return the names of the files that forge rendered into a folder before."""
     listing = folder / _LIST_NAME
     if not listing.is_file():
-        return
-    for name in listing.read_text(encoding="utf-8").splitlines():
-        path = folder / name
-        if name not in names and ".." not in Path(name).parts and not Path(name).is_absolute():
-            path.unlink(missing_ok=True)
+        return set()
+    names = listing.read_text(encoding="utf-8", errors="replace").splitlines()
+    return {name for name in names if name and ".." not in Path(name).parts and not Path(name).is_absolute()}
+
+
+def _write_list(folder: Path, names: set[str]) -> None:
+    write_if_changed(folder / _LIST_NAME, "".join(f"{name}\n" for name in sorted(names)).encode())
+
+
+def _refuse_strangers(folder: Path, files: Mapping[str, bytes], own: set[str]) -> None:
+    """Leave files alone that stand in the way and are not forge's own."""
+    strangers = [
+        name
+        for name, content in files.items()
+        if name not in own and (folder / name).exists() and not _holds(folder / name, content)
+    ]
+    if strangers:
+        raise UsageError(
+            f"{folder}: {', '.join(sorted(strangers)[:3])} would be overwritten, and forge did not make it",
+            hint="Choose another folder with -o, or move what is there.",
+        )
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == content
 
 
 def _render(template: str, context: Mapping[str, Any]) -> bytes:

@@ -83,3 +83,75 @@ def test_padding(kind: int, image: int, window: int, stride: int, dilation: int)
 )  # fmt: skip
 def test_padding_of_nonsense_is_nothing(arguments: tuple[int, int, int, int, int]) -> None:
     assert host.padding(*arguments) == (0, 0, 0)
+
+
+ACTIVATIONS = {0: (-math.inf, math.inf), 1: (0, math.inf), 2: (-1, 1), 3: (0, 6)}
+LIMITS = {3: (0, 255), 7: (-32768, 32767), 9: (-128, 127)}
+
+
+def round_half_away(value: float) -> int:
+    return math.floor(abs(value) + 0.5) * (1 if value >= 0 else -1)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    activation=st.sampled_from(sorted(ACTIVATIONS)),
+    type_=st.sampled_from([7, 9]),
+    input_scale=st.floats(2.0**-20, 8, width=32),
+    output_scale=st.floats(2.0**-20, 8, width=32),
+    output_zero_point=st.integers(-128, 127),
+    filter_scales=st.lists(st.floats(2.0**-20, 8, width=32), min_size=1, max_size=6),
+)
+def test_convolution_parameters(
+    activation: int,
+    type_: int,
+    input_scale: float,
+    output_scale: float,
+    output_zero_point: int,
+    filter_scales: list[float],
+) -> None:
+    found = host.convolution_params(
+        activation=activation,
+        type_=type_,
+        channels=len(filter_scales),
+        input_scale=input_scale,
+        output_scale=output_scale,
+        output_zero_point=output_zero_point,
+        filter_scales=filter_scales,
+    )
+    assert found.ok
+    assert found.channels == [quantize_multiplier(input_scale * scale / output_scale) for scale in filter_scales]
+    assert found.joined == float(np.float32(input_scale) * np.float32(filter_scales[0])) / output_scale
+    low, high = LIMITS[type_]
+    quantized = [
+        limit
+        if math.isinf(limit)
+        else output_zero_point + round_half_away(float(np.float32(limit) / np.float32(output_scale)))
+        for limit in ACTIVATIONS[activation]
+    ]
+    assert found.activation == (max(low, quantized[0]), min(high, quantized[1]))
+
+
+def test_one_filter_scale_serves_all_channels() -> None:
+    found = host.convolution_params(
+        activation=0, type_=3, channels=3, input_scale=0.5, output_scale=0.3, output_zero_point=7, filter_scales=[0.02]
+    )
+    single = quantize_multiplier(float(np.float32(0.5) * np.float32(0.02)) / float(np.float32(0.3)))
+    assert found.ok
+    assert found.activation == (0, 255)
+    assert found.single == (single[0], -single[1])
+    assert len(set(found.channels)) == 1
+
+
+@pytest.mark.parametrize(("type_", "scales"), [(9, [0.1, 0.2]), (3, [0.1, 0.2, 0.3]), (1, [0.1])])
+def test_filter_scales_that_do_not_fit_are_an_error(type_: int, scales: list[float]) -> None:
+    found = host.convolution_params(
+        activation=0,
+        type_=type_,
+        channels=3,
+        input_scale=0.5,
+        output_scale=0.3,
+        output_zero_point=0,
+        filter_scales=scales,
+    )
+    assert not found.ok

@@ -15,6 +15,7 @@
 
 #include "custom_ops.h"
 #include "tensorflow/lite/kernels/internal/quantization_util.h"
+#include "tensorflow/lite/kernels/kernel_util.h"
 #include "tensorflow/lite/kernels/padding.h"
 #include "tensorflow/lite/micro/debug_log.h"
 #include "tensorflow/lite/micro/kernels/fixed_point.h"
@@ -34,6 +35,7 @@ enum Command : uint32_t {
   kRatio = 4,
   kDouble = 5,
   kPadding = 6,
+  kConvolution = 7,
 };
 
 enum Flag : uint32_t {
@@ -294,6 +296,60 @@ std::string Padding() {
   return answer;
 }
 
+TfLiteContext* TestContext() {
+  static TfLiteContext context = {};
+  context.ReportError = [](TfLiteContext*, const char* format, ...) {
+    va_list args;
+    va_start(args, format);
+    VMicroPrintf(format, args);
+    va_end(args);
+  };
+  return &context;
+}
+
+// What a convolution kernel in TFLM's form asks of kernel_util.h when it prepares.
+std::string Convolution() {
+  const auto activation = static_cast<TfLiteFusedActivation>(ReadU32());
+  const auto type = static_cast<TfLiteType>(ReadU32());
+  const int channels = static_cast<int>(ReadU32());
+  TfLiteTensor input = {}, filter = {}, output = {};
+  input.type = output.type = type;
+  filter.type = type == kTfLiteUInt8 ? kTfLiteUInt8 : kTfLiteInt8;
+  input.params.scale = ReadFloat();
+  output.params.scale = ReadFloat();
+  output.params.zero_point = static_cast<int32_t>(ReadU32());
+  const auto scales = ReadBlob();
+  std::vector<int32_t> scale_array(1 + scales->size() / sizeof(float));
+  scale_array[0] = static_cast<int32_t>(scale_array.size()) - 1;
+  memcpy(&scale_array[1], scales->data(), scales->size());
+  std::vector<int32_t> dims = {4, channels, 1, 1, 1};
+  TfLiteAffineQuantization affine = {reinterpret_cast<TfLiteFloatArray*>(scale_array.data()),
+                                     nullptr, 0};
+  filter.dims = reinterpret_cast<TfLiteIntArray*>(dims.data());
+  filter.quantization = {kTfLiteAffineQuantization, &affine};
+  filter.params.scale = affine.scale->data[0];
+  input.quantization.type = kTfLiteAffineQuantization;
+
+  int32_t multiplier = 0, act_min = 0, act_max = 0;
+  int shift = 0;
+  std::vector<int32_t> multipliers(channels), shifts(channels);
+  const TfLiteStatus status = tflite::PopulateConvolutionQuantizationParams(
+      TestContext(), &input, &filter, nullptr, &output, activation, &multiplier, &shift, &act_min,
+      &act_max, multipliers.data(), shifts.data(), channels);
+  double joined = 0;
+  tflite::GetQuantizedConvolutionMultipler(TestContext(), &input, &filter, &output, &joined);
+  std::string answer;
+  PutU32(&answer, status);
+  PutU32(&answer, act_min);
+  PutU32(&answer, act_max);
+  PutU32(&answer, multiplier);
+  PutU32(&answer, shift);
+  PutBytes(&answer, &joined, sizeof(joined));
+  PutBytes(&answer, multipliers.data(), multipliers.size() * sizeof(int32_t));
+  PutBytes(&answer, shifts.data(), shifts.size() * sizeof(int32_t));
+  return answer;
+}
+
 }  // namespace
 
 extern "C" {
@@ -336,6 +392,9 @@ int main() {
         break;
       case kPadding:
         answer = Padding();
+        break;
+      case kConvolution:
+        answer = Convolution();
         break;
       default:
         return 2;

@@ -34,7 +34,8 @@ def run(
     Example: forge generate model.tflite --board stm32f4 -o firmware
     """
     from tflm_forge.arena import estimate_arena
-    from tflm_forge.console import show_text, show_warning
+    from tflm_forge.build import lock_folder
+    from tflm_forge.console import show_note, show_text, show_warning
     from tflm_forge.generate import Arena, generate_project
     from tflm_forge.runtimes import plan_build
 
@@ -57,5 +58,6 @@ def run(
         show_warning(f"the arena of {size.bytes} bytes is estimated; `forge build` measures it")
     else:
         size = Arena(bytes=job.settings.arena_bytes, how="given with --arena")
-    project = generate_project(job.folder, job.model, job.board, plan, job.settings, size)
+    with lock_folder(job.folder, show_note):
+        project = generate_project(job.folder, job.model, job.board, plan, job.settings, size)
     show_text(f"{project.folder}: {len(plan.registrations)} ops, runtime {plan.runtime} {plan.version}")

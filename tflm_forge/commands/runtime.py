@@ -147,6 +147,8 @@ def _show(tree: "Installed", *, as_json: bool) -> None:
     show_text(f"TFLM {tree.version}")
     show_text(f"folder: {tree.folder}" + (f" (uses {tree.in_place})" if tree.in_place else ""))
     show_text("kernels: " + ", ".join(f"{name} ({len(kernels.ops)} ops)" for name, kernels in sets.items()))
+    if tree.version != TFLM_COMMIT:
+        show_text(f"op versions and types are those of commit {TFLM_COMMIT}; this tree may differ")
     rows = [
         (
             s.package,

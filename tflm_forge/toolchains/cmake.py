@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tflm_forge import objects
-from tflm_forge.errors import FitError, ToolError
+from tflm_forge.errors import FitError, ToolError, UsageError
 from tflm_forge.generate import Project
 from tflm_forge.proc import find_tool, has_tool, run
 from tflm_forge.toolchains import Firmware
@@ -15,12 +15,15 @@ CONFIGURE_TIMEOUT_S = 120.0
 BUILD_TIMEOUT_S = 1800.0
 LOG_NAME = "build.log"
 
+_SUFFIXES = ("elf", "bin", "hex", "map")
 _OVERFLOW = re.compile(r"region `(\w+)' overflowed by (\d+) bytes")
 _COMPILER = "arm-none-eabi-g++"
 
 
 def build(project: Project) -> Firmware:
     """Compile and link a project; nothing is compiled again that did not change.
+
+    The files stay in the project's build folder until `publish` puts them beside the project.
 
     Raises:
         ToolError: a tool is missing or failed.
@@ -32,7 +35,7 @@ def build(project: Project) -> Firmware:
     log = project.folder / LOG_NAME
     log.unlink(missing_ok=True)
     environment = objects.cache_environment(project.folder)
-    if not (build_dir / "build.ninja").is_file():
+    if not _is_configured(project.folder, build_dir):
         run(
             _configure_command(project.folder, build_dir),
             timeout_s=CONFIGURE_TIMEOUT_S,
@@ -46,7 +49,37 @@ def build(project: Project) -> Firmware:
         if fit is not None:
             raise fit from error
         raise
-    return _publish(project.folder, build_dir)
+    return Firmware(**{suffix: build_dir / f"firmware.{suffix}" for suffix in _SUFFIXES})
+
+
+def publish(project: Project, built: Firmware) -> Firmware:
+    """Put the results of a build beside the project; each file is replaced whole.
+
+    Raises:
+        UsageError: the folder can not be written.
+    """
+    published = Firmware(**{suffix: project.folder / f"firmware.{suffix}" for suffix in _SUFFIXES})
+    try:
+        for suffix in _SUFFIXES:
+            _replace_older(getattr(published, suffix), getattr(built, suffix))
+    except OSError as error:
+        raise UsageError(
+            f"{project.folder}: can not write the firmware: {error.strerror or error}",
+            hint="Choose another folder with -o.",
+        ) from error
+    return published
+
+
+def _is_configured(folder: Path, build_dir: Path) -> bool:
+    """Whether CMake has run for this very folder; one that was moved or copied is configured anew."""
+    cache = build_dir / "CMakeCache.txt"
+    if not (build_dir / "build.ninja").is_file() or not cache.is_file():
+        return False
+    lines = cache.read_text(encoding="utf-8", errors="replace").splitlines()
+    if f"CMAKE_HOME_DIRECTORY:INTERNAL={folder.resolve().as_posix()}" in lines:
+        return True
+    shutil.rmtree(build_dir)
+    return False
 
 
 def _configure_command(folder: Path, build_dir: Path) -> Sequence[str | Path]:
@@ -82,17 +115,13 @@ def _largest(project: Project, kind: str) -> str:
     return f"the tensor arena is {project.arena.bytes} bytes, the stack {project.board.stack_bytes} bytes"
 
 
-def _publish(folder: Path, build_dir: Path) -> Firmware:
-    """Put the results beside the project; each file is replaced whole."""
-    for suffix in ("elf", "bin", "hex", "map"):
-        source, target = build_dir / f"firmware.{suffix}", folder / f"firmware.{suffix}"
-        if not target.is_file() or target.stat().st_mtime_ns < source.stat().st_mtime_ns:
-            temporary = folder / f".firmware.{suffix}"
-            shutil.copy2(source, temporary)
-            temporary.replace(target)
-    return Firmware(
-        elf=folder / "firmware.elf",
-        bin=folder / "firmware.bin",
-        hex=folder / "firmware.hex",
-        map=folder / "firmware.map",
-    )
+def _replace_older(target: Path, source: Path) -> None:
+    if target.is_file() and target.stat().st_mtime_ns >= source.stat().st_mtime_ns:
+        return
+    temporary = target.with_name(f".{target.name}")
+    try:
+        shutil.copy2(source, temporary)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.runtimes.small_tree import write_files
 from tflm_forge.board import CORES
 from tflm_forge.config import BuildSettings, Profile
-from tflm_forge.errors import ModelError, ToolError
+from tflm_forge.errors import ModelError, ToolError, UsageError
 from tflm_forge.model import OpUse
 from tflm_forge.ops.catalogue import find_obstacles
 from tflm_forge.runtimes.tflm import catalogue, planning
@@ -165,6 +165,21 @@ def test_cmsis_nn_where_the_core_profits(core: str, kernel_set: str, installed: 
 def test_reference_kernels_where_cmsis_nn_would_be_wrong(installed: None) -> None:
     int32_bias = op("FULLY_CONNECTED", (("INT16", "INT8", "INT32"), ("INT16",)), code=9, version=11)
     assert planning.plan_build([int32_bias], M4, settings()).kernel_set == "reference"
+
+
+def test_a_users_kernel_set_is_kept_and_refuses_for_itself(installed: None) -> None:
+    reference = BuildSettings(runtime="tflm", kernel_set="reference")
+    assert planning.plan_build([op("CONV_2D", INT8_CONV)], M4, reference).kernel_set == "reference"
+    int32_bias = op("FULLY_CONNECTED", (("INT16", "INT8", "INT32"), ("INT16",)), code=9, version=11)
+    with pytest.raises(ModelError) as caught:
+        planning.plan_build([int32_bias], M4, BuildSettings(runtime="tflm", kernel_set="cmsis_nn"))
+    assert "every int16 bias as int64" in caught.value.reasons[0]
+
+
+def test_an_unknown_kernel_set_names_the_nearest(installed: None) -> None:
+    with pytest.raises(UsageError, match="cmsis-nn") as caught:
+        planning.plan_build([op("CONV_2D", INT8_CONV)], M4, BuildSettings(runtime="tflm", kernel_set="cmsis-nn"))
+    assert "cmsis_nn" in caught.value.hint
 
 
 def test_profiles_set_definitions(installed: None) -> None:

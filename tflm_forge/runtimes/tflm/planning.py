@@ -6,6 +6,7 @@ from tflm_forge.board import Core
 from tflm_forge.config import BuildSettings
 from tflm_forge.errors import ModelError, ToolError
 from tflm_forge.model import OpUse
+from tflm_forge.registry import unknown_name
 from tflm_forge.runtimes import BuildPlan
 from tflm_forge.runtimes.tflm.fetch import MIRROR_VARIABLE
 from tflm_forge.runtimes.tflm.install import Installed, find_installed
@@ -33,6 +34,7 @@ def plan_build(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> Bui
     Raises:
         ToolError: TFLM is not installed.
         ModelError: no kernel set runs the op set; gives all reasons at once.
+        UsageError: the tree has no kernel set of the name the user gave.
     """
     installed = find_installed()
     if installed is None:
@@ -75,10 +77,15 @@ def find_refusals(ops: Sequence[OpUse], kernels: KernelSet, settings: BuildSetti
 
 
 def _choose_kernel_set(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> KernelSet:
-    """Return the first kernel set, best for the core first, that refuses nothing."""
+    """Return the user's kernel set, else the first, best for the core first, that refuses nothing."""
     sets = load_kernel_sets()
-    wanted = ("cmsis_nn", "reference") if core.has_dsp or core.has_mve else ("reference", "cmsis_nn")
-    order = [sets[name] for name in wanted if name in sets]
+    if settings.kernel_set is not None:
+        if settings.kernel_set not in sets:
+            raise unknown_name("kernel set of this TFLM tree", settings.kernel_set, sets)
+        order = [sets[settings.kernel_set]]
+    else:
+        wanted = ("cmsis_nn", "reference") if core.has_dsp or core.has_mve else ("reference", "cmsis_nn")
+        order = [sets[name] for name in wanted if name in sets]
     refusals = [find_refusals(ops, kernels, settings) for kernels in order]
     for kernels, reasons in zip(order, refusals, strict=True):
         if not reasons:
@@ -127,9 +134,7 @@ def _defines(kernel_set: str, settings: BuildSettings) -> tuple[str, ...]:
     defines = ["TF_LITE_STATIC_MEMORY", "TF_LITE_DISABLE_X86_NEON", "KERNELS_OPTIMIZED_FOR_SPEED"]
     if kernel_set == "cmsis_nn":
         defines += ["CMSIS_NN", "ARM_NN_ENABLE_F16=0", "ARM_NN_ENABLE_F32=0"]
-    if settings.profile == "release":
-        defines += ["NDEBUG", "TF_LITE_STRIP_ERROR_STRINGS"]
-    return tuple(defines)
+    return (*defines, *settings.mode_defines)
 
 
 def not_installed_error() -> ToolError:

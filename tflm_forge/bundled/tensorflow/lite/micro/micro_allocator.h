@@ -39,7 +39,8 @@ class MicroAllocator {
   TfLiteStatus EndPlanning(size_t bytes);
   uint8_t* head() const { return start_; }
 
-  // True when an allocation has failed since BeginPlanning(): also kernels that do not look at the result are caught.
+  // True when an allocation has failed since BeginPlanning(): also kernels that do not look at the
+  // result are caught.
   bool exhausted() const { return exhausted_; }
 
   // The size of the smallest arena with which everything up to now works.

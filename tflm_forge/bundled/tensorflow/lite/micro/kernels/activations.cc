@@ -112,9 +112,7 @@ TfLiteStatus InvokeRelu6(TfLiteContext* context, TfLiteNode* node) {
 
 }  // namespace
 
-TFLMRegistration Register_RELU() {
-  return micro::RegisterOp(InitRelu, PrepareRelu, InvokeRelu);
-}
+TFLMRegistration Register_RELU() { return micro::RegisterOp(InitRelu, PrepareRelu, InvokeRelu); }
 
 TFLMRegistration Register_RELU6() {
   return micro::RegisterOp(InitRelu6, PrepareRelu6, InvokeRelu6);

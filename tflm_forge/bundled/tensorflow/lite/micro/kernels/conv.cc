@@ -89,8 +89,8 @@ TfLiteStatus InvokeInt8(TfLiteContext* context, TfLiteNode* node) {
     for (int group = 0; group < groups.count; ++group) {
       const int8_t* input = image + group * groups.in_depth;
       if (needs_patch) {
-        CopyPatch(geometry, window, input, groups.in_depth,
-                  static_cast<int8_t>(-data.input_offset), patch);
+        CopyPatch(geometry, window, input, groups.in_depth, static_cast<int8_t>(-data.input_offset),
+                  patch);
         input = patch;
       } else {
         input += window.InputPixel(0) * geometry.in_depth;
@@ -103,8 +103,8 @@ TfLiteStatus InvokeInt8(TfLiteContext* context, TfLiteNode* node) {
   return kTfLiteOk;
 }
 
-float DotUnderWindow(const WindowGeometry& geometry, const WindowCursor& window,
-                     const float* input, int group_depth, const float* filter) {
+float DotUnderWindow(const WindowGeometry& geometry, const WindowCursor& window, const float* input,
+                     int group_depth, const float* filter) {
   float sum = 0.0f;
   for (int row = 0; row < window.rows(); ++row) {
     const float* pixel = input + window.InputPixel(row) * geometry.in_depth;
@@ -136,8 +136,8 @@ TfLiteStatus InvokeFloat(TfLiteContext* context, TfLiteNode* node) {
   while (window.Next()) {
     for (int channel = 0; channel < geometry.out_depth; ++channel) {
       const float* group_input = input + channel / groups.out_depth * groups.in_depth;
-      float sum = DotUnderWindow(geometry, window, group_input, groups.in_depth,
-                                 filter + channel * depth);
+      float sum =
+          DotUnderWindow(geometry, window, group_input, groups.in_depth, filter + channel * depth);
       if (bias != nullptr) sum += bias[channel];
       *output++ = Clamp(sum, activation_min, activation_max);
     }
@@ -154,10 +154,9 @@ TfLiteStatus Prepare(TfLiteContext* context, TfLiteNode* node) {
   Groups groups;
   TF_LITE_ENSURE_STATUS(DescribeConv(context, params, tensors, &geometry, &groups));
   if (tensors.input->type != kTfLiteInt8) return kTfLiteOk;
-  const int patch_bytes = NeedsNoPatch(geometry, groups) ? 0
-                                                         : geometry.filter_height *
-                                                               geometry.filter_width *
-                                                               groups.in_depth;
+  const int patch_bytes = NeedsNoPatch(geometry, groups)
+                              ? 0
+                              : geometry.filter_height * geometry.filter_width * groups.in_depth;
   return RequestWeightedOpScratch(context, node, patch_bytes);
 }
 

@@ -1,7 +1,8 @@
-// The four-lanes-a-word operations of the Armv7E-M / Armv8-M DSP extension that the int8 kernels use.
+// The four-lanes-a-word operations of the Armv7E-M / Armv8-M DSP extension that the int8 kernels
+// use.
 //
-// FORGE_KERNELS_USE_DSP is 1 where they are single instructions, or where FORGE_EMULATE_DSP asks for
-// an emulation with the same results (so that a host can test the code the device runs).
+// FORGE_KERNELS_USE_DSP is 1 where they are single instructions, or where FORGE_EMULATE_DSP asks
+// for an emulation with the same results (so that a host can test the code the device runs).
 
 #ifndef TENSORFLOW_LITE_MICRO_KERNELS_DSP_H_
 #define TENSORFLOW_LITE_MICRO_KERNELS_DSP_H_
@@ -26,8 +27,8 @@ namespace dsp {
 // Two signed 16-bit lanes in one word, the low half first.
 using Pair = uint32_t;
 
-// Hides where a value comes from. GCC would make every address of a loop a pointer of its own, and then
-// lack registers for them.
+// Hides where a value comes from. GCC would make every address of a loop a pointer of its own, and
+// then lack registers for them.
 template <typename T>
 inline void Obscure(T& value) {
   __asm__("" : "+r"(value));
@@ -97,7 +98,9 @@ inline Pair AddExtendedEven(Pair addend, uint32_t quad) {
                   HighOf(addend) + static_cast<int8_t>(quad >> 16));
 }
 
-inline Pair AddExtendedOdd(Pair addend, uint32_t quad) { return AddExtendedEven(addend, quad >> 8); }
+inline Pair AddExtendedOdd(Pair addend, uint32_t quad) {
+  return AddExtendedEven(addend, quad >> 8);
+}
 inline Pair ExtendEven(uint32_t quad) { return AddExtendedEven(0, quad); }
 inline Pair ExtendOdd(uint32_t quad) { return AddExtendedOdd(0, quad); }
 

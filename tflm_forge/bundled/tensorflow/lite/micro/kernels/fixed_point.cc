@@ -68,8 +68,8 @@ ScaleFactor ScaleFactorOf(float a, float b, float c) {
 }
 
 int32_t ReciprocalOfOnePlus(int32_t x) {
-  // Newton-Raphson on d = (1 + x) / 2 in [1/2, 1), from the estimate 48/17 - 32/17 * d with the least
-  // greatest error; the estimate and its refinements in Q2.29.
+  // Newton-Raphson on d = (1 + x) / 2 in [1/2, 1), from the estimate 48/17 - 32/17 * d with the
+  // least greatest error; the estimate and its refinements in Q2.29.
   constexpr int32_t k48Over17 = 1515870810;
   constexpr int32_t k32Over17 = 1010580540;
   const auto half_sum = static_cast<int32_t>((static_cast<uint32_t>(x) + (1u << 31)) >> 1);

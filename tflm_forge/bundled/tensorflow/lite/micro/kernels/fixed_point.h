@@ -13,9 +13,9 @@ struct ScaleFactor {
   int32_t shift;
 };
 
-// The factor nearest to a * b / c, rounded as TFLM rounds it: the quotient to a double first, that to
-// 31 bits after. Needs no double arithmetic. Factors below 2^-32 become 0, and the shift of those
-// of 2^31 and more is 31. `c` must not be 0.
+// The factor nearest to a * b / c, rounded as TFLM rounds it: the quotient to a double first, that
+// to 31 bits after. Needs no double arithmetic. Factors below 2^-32 become 0, and the shift of
+// those of 2^31 and more is 31. `c` must not be 0.
 ScaleFactor ScaleFactorOf(float a, float b, float c);
 
 // a * b / 2^31, to nearest, ties up. Not for a = b = INT32_MIN.
@@ -29,7 +29,8 @@ inline int32_t RoundingShiftRight(int32_t value, int exponent) {
   return ((toward_zero >> (exponent - 1)) + 1) >> 1;
 }
 
-// value * factor, with TFLM's two roundings. Inlined even for size: it is the inner loop of most ops.
+// value * factor, with TFLM's two roundings. Inlined even for size: it is the inner loop of most
+// ops.
 [[gnu::always_inline]] inline int32_t Rescale(int32_t value, ScaleFactor factor) {
   if (__builtin_expect(factor.shift < 0, 1)) {
     return RoundingShiftRight(RoundingHighMultiply(value, factor.multiplier), -factor.shift);

@@ -48,8 +48,8 @@ TfLiteStatus Prepare(TfLiteContext* context, TfLiteNode* node) {
   TF_LITE_ENSURE(context, input->type == kTfLiteFloat32 || input->type == kTfLiteInt8);
   TF_LITE_ENSURE_TYPES_EQ(context, input->type, output->type);
   if (input->type == kTfLiteInt8) {
-    TF_LITE_ENSURE_STATUS(PrepareQuantization(context, input, output,
-                                              static_cast<LogisticData*>(node->user_data)));
+    TF_LITE_ENSURE_STATUS(
+        PrepareQuantization(context, input, output, static_cast<LogisticData*>(node->user_data)));
   }
   micro_context->DeallocateTempTfLiteTensor(output);
   micro_context->DeallocateTempTfLiteTensor(input);

@@ -106,22 +106,23 @@ void StoreChannels(const OutputStage& stage, const int32_t* sums, int channel, i
 
 void MultiplyRows(const OutputStage& stage, const int8_t* input, int32_t input_offset,
                   const int8_t* rows, int depth, int channel, int count, int8_t* output) {
-  const int last = channel + count - kRowsAtOnce;
-  // Fewer than four rows are done one after the other, as four times the same one.
-  const bool is_few = count < kRowsAtOnce;
-  const int stored = is_few ? 1 : kRowsAtOnce;
-  const int end = channel + count;
-  while (channel < end) {
-    if (!is_few && channel > last) {
+  rows += channel * depth;
+  while (count > 0) {
+    const int block = count < kStoredAtOnce ? count : kStoredAtOnce;
+    // Fewer than four rows are done one after the other, as four times the same one.
+    const bool is_few = block < kRowsAtOnce;
+    int32_t sums[kStoredAtOnce + kRowsAtOnce - 1];
+    for (int row = 0; row < block; row += is_few ? 1 : kRowsAtOnce) {
       // The last four rows, some of them once more.
-      output -= channel - last;
-      channel = last;
+      if (!is_few && row > block - kRowsAtOnce) row = block - kRowsAtOnce;
+      MultiplyFourRows(input, input_offset, rows + row * depth, is_few ? 0 : depth, depth,
+                       sums + row);
     }
-    int32_t sums[kRowsAtOnce];
-    MultiplyFourRows(input, input_offset, rows + channel * depth, is_few ? 0 : depth, depth, sums);
-    StoreChannels(stage, sums, channel, stored, output);
-    channel += stored;
-    output += stored;
+    StoreChannels(stage, sums, channel, block, output);
+    rows += block * depth;
+    channel += block;
+    output += block;
+    count -= block;
   }
 }
 

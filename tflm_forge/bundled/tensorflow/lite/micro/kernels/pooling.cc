@@ -24,9 +24,7 @@ struct AverageInt8 {
   using Type = int8_t;
   int32_t sum = 0;
   void Add(int8_t value) { sum += value; }
-  int32_t Result(int count) const {
-    return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
-  }
+  int32_t Result(int count) const { return (sum > 0 ? sum + count / 2 : sum - count / 2) / count; }
 };
 
 struct MaxInt8 {
@@ -120,8 +118,7 @@ void* Init(TfLiteContext* context, const char* /*buffer*/, size_t /*length*/) {
 }
 
 TfLiteStatus CheckQuantization(TfLiteContext* context, const TfLitePoolParams& params,
-                               const TfLiteTensor* input, TfLiteTensor* output,
-                               PoolingData* data) {
+                               const TfLiteTensor* input, TfLiteTensor* output, PoolingData* data) {
   const float difference = input->params.scale - output->params.scale;
   TF_LITE_ENSURE(context, difference <= kScaleTolerance && -difference <= kScaleTolerance);
   TF_LITE_ENSURE_EQ(context, static_cast<int>(input->params.zero_point),

@@ -96,10 +96,9 @@ TfLiteStatus Invoke(TfLiteContext* context, TfLiteNode* node) {
   TfLiteEvalTensor* output = micro::GetEvalOutput(context, node, 0);
   const int count = static_cast<int>(NumElements(input->dims));
   for (int i = 0; i < count; ++i) {
-    const int32_t value =
-        input->type == kTfLiteFloat32
-            ? RoundToInt(input->data.f[i] / data.output_scale)
-            : Rescale(LoadInteger(input, i) - data.input_zero_point, data.factor);
+    const int32_t value = input->type == kTfLiteFloat32
+                              ? RoundToInt(input->data.f[i] / data.output_scale)
+                              : Rescale(LoadInteger(input, i) - data.input_zero_point, data.factor);
     StoreSaturated(value + data.output_zero_point, output, i);
   }
   return kTfLiteOk;

@@ -13,7 +13,8 @@ namespace {
 constexpr int kDifferenceIntegerBits = 5;
 constexpr int kDifferenceFractionBits = 31 - kDifferenceIntegerBits;
 constexpr int kSumIntegerBits = 12;
-// 512: half of the 256 steps of the output, and with that every share, rounds to 0. TFLM stops there.
+// 512: half of the 256 steps of the output, and with that every share, rounds to 0. TFLM stops
+// there.
 constexpr int32_t kEndlessSum = 512 << (31 - kSumIntegerBits);
 // A shift that multiplies the smallest difference by 2^31 saturates every other exponential to 0.
 constexpr ScaleFactor kGreatestFactor = {INT32_MAX, 31};

@@ -100,8 +100,8 @@ TfLiteStatus PrepareWeightedOp(TfLiteContext* context, TfLiteNode* node,
                                micro_context->AllocateTempInputTensor(node, kFilter),
                                micro_context->AllocateTempInputTensor(node, kBias),
                                micro_context->AllocateTempOutputTensor(node, kOutput)};
-  TF_LITE_ENSURE(context, tensors.input != nullptr && tensors.filter != nullptr &&
-                              tensors.output != nullptr);
+  TF_LITE_ENSURE(
+      context, tensors.input != nullptr && tensors.filter != nullptr && tensors.output != nullptr);
   TF_LITE_ENSURE(context, NumDimensions(tensors.filter) > channel_dimension);
   TF_LITE_ENSURE_STATUS(
       CheckTensors(context, tensors, SizeOfDimension(tensors.filter, channel_dimension)));

@@ -27,13 +27,14 @@ struct WindowGeometry {
 };
 
 // Fills in the sizes of `input` and `output` and the padding; the caller has set filter, stride and
-// dilation. An error when the tensors are not images or the output has another size than it must have.
+// dilation. An error when the tensors are not images or the output has another size than it must
+// have.
 TfLiteStatus CompleteGeometry(TfLiteContext* context, const TfLiteEvalTensor* input,
                               const TfLiteEvalTensor* output, TfLitePadding padding,
                               WindowGeometry* geometry);
 
-// The window of each output pixel in turn, as the block of its taps that fall into the image. Pixels
-// are counted over all batches, taps over the rows of the filter.
+// The window of each output pixel in turn, as the block of its taps that fall into the image.
+// Pixels are counted over all batches, taps over the rows of the filter.
 class WindowCursor {
  public:
   explicit WindowCursor(const WindowGeometry& geometry) : geometry_(geometry) {}
