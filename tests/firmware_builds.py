@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,7 @@ class Builds:
     """Runs `forge` with caches that all tests of a run share, and no runtime installed but the bundled one."""
 
     folder: Path
+    _built: set[Path] = field(default_factory=set)
 
     def environment(self, **more: str) -> dict[str, str]:
         """Return the environment for a forge process."""
@@ -64,7 +65,9 @@ class Builds:
     def build(self, model: Path, board: str) -> Path:
         """Return the folder of firmware that is only read: the first test that asks builds it."""
         folder = self.folder / f"{model.stem}-{board}"
-        self.build_into(folder, model, board)
+        if folder not in self._built:
+            self.build_into(folder, model, board)
+            self._built.add(folder)
         return folder
 
     def build_into(self, folder: Path, model: Path, board: str, *options: object) -> Done:
@@ -136,7 +139,7 @@ def processes_of(folder: Path) -> dict[int, str]:
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            place = os.readlink(entry / "cwd")
+            place = str((entry / "cwd").readlink())
             if words and (str(folder) in words or place.startswith(str(folder))):
                 found[int(entry.name)] = words
     return found

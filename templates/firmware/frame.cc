@@ -54,8 +54,11 @@ bool FrameReceiver::EndFrame() {
 }
 
 void FrameReceiver::Put(uint8_t byte) {
-  overflow_ = overflow_ || length_ == kFrameBytes;
-  if (!overflow_) bytes_[length_++] = byte;
+  if (length_ == kFrameBytes) {
+    overflow_ = true;
+  } else {
+    bytes_[length_++] = byte;
+  }
 }
 
 void FrameReceiver::Restart() {

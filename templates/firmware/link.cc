@@ -56,7 +56,7 @@ struct LastAnswer {
 };
 
 struct Progress {
-  bool active;
+  bool active;        // no request runs kernels before the first StartProgress, but the boot does
   uint32_t loops[2];  // done and in all, as PROGRESS sends them
   uint64_t last_ticks;
   uint64_t reporting_ticks;
@@ -195,7 +195,6 @@ void FinishAnswer(Status status, uint32_t detail) {
   }
   g_last.length = static_cast<uint32_t>(AnswerEnd() - g_last.bytes);
   g_request_runs = false;
-  g_progress.active = false;
   SendAnswer();
 }
 
