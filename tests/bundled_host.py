@@ -269,15 +269,21 @@ class _Process:
         self.errors.unlink(missing_ok=True)
 
 
-_processes: dict[str, _Process] = {}
+_processes: dict[str, _Process | RuntimeError] = {}
 
 
 def _process(variant: str) -> _Process:
     if variant not in _processes:
-        process = _Process(build(variant))
-        atexit.register(process.close)
-        _processes[variant] = process
-    return _processes[variant]
+        try:
+            process = _Process(build(variant))
+            atexit.register(process.close)
+            _processes[variant] = process
+        except RuntimeError as error:  # remembered: hundreds of tests would compile the same again
+            _processes[variant] = error
+    known = _processes[variant]
+    if isinstance(known, RuntimeError):
+        raise known
+    return known
 
 
 def build(variant: str) -> Path:

@@ -66,12 +66,13 @@ def main() -> None:
     except ForgeError as error:
         _fail(error)
     except (KeyboardInterrupt, typer.Abort):
-        sys.stderr.write("interrupted\n")
-        sys.exit(INTERRUPTED_EXIT_CODE)
+        code = INTERRUPTED_EXIT_CODE
     except typer.TyperException as error:
         # The base of typer's errors has no words of its own; those that parsing raises have.
         words = getattr(error, "format_message", error.__str__)()
         _fail(UsageError(words, hint="`forge COMMAND --help` shows what a command takes."))
+    if code == INTERRUPTED_EXIT_CODE:  # also what typer makes of Ctrl-C inside a command
+        sys.stderr.write("interrupted\n")
     sys.exit(code if isinstance(code, int) else 0)
 
 

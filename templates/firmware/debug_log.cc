@@ -14,8 +14,7 @@ constexpr uint32_t kMaxDigits = 21;  // of 64 bits, and a sign
 constexpr uint32_t kDefaultPrecision = 6;
 constexpr uint32_t kMaxPrecision = 9;
 
-// A double as IEEE 754 has it; four spare bits above the fraction hold the digit that it gives
-// next.
+// A double as IEEE 754 has it. Four bits above the fraction are free for its next digit.
 constexpr int kMantissaBits = 52;
 constexpr int kExponentMask = 0x7FF;
 constexpr int kExponentBias = 1023;

@@ -4,13 +4,13 @@
 // input before each INVOKE that is to give numbers; INVOKE with a count above 1 measures time only,
 // on what the run before left.
 //
-// SOAK fills all inputs before every loop from the same seed, so that the host can make the same
-// data:
+// SOAK fills all inputs before every loop, the same in each; the host can make the same data:
 //   state = seed, or 1 when the seed is 0
-//   next(): state ^= state << 13; state ^= state >> 17; state ^= state << 5; value = state (all in
-//   uint32) for each input tensor in order:
-//     FLOAT32: each element = (float)(int32_t)next() * 2^-31, the conversion rounding to nearest
-//     even BOOL:    each byte = next() & 1 else:    each byte = next() & 0xFF
+//   next(): state ^= state << 13; state ^= state >> 17; state ^= state << 5 (all in uint32)
+//   for each input tensor in order:
+//     FLOAT32: each element = (float)(int32_t)next() * 2^-31, rounded to nearest even
+//     BOOL: each byte = next() & 1
+//     else: each byte = next() & 0xFF
 // The CRC of a loop runs over the bytes of all output tensors, in order.
 #pragma once
 
@@ -26,8 +26,8 @@ namespace forge {
 // Answers the request that a fault cut off, if there is one; ServeLink may go on afterwards.
 void AnswerFault(const FaultRecord& fault);
 
-// Long work: PROGRESS frames go out at least once a second, between operators too, so that silence
-// means trouble.
+// Long work: PROGRESS goes out about twice a second, between operators too, so that silence means
+// trouble. The trace of the operators calls KeepAlive.
 void StartProgress(uint32_t total);
 void ReportProgress(uint32_t done);
 void KeepAlive();

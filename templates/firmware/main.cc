@@ -1,4 +1,5 @@
 // The boot, in the order of docs/firmware.md. A step that fails blocks inference, never the link.
+#include <cstddef>
 #include <cstdint>
 #include <new>
 
@@ -118,6 +119,11 @@ void RunBoot() {
 
 }  // namespace
 }  // namespace forge
+
+// The bundled runtime asks it how far it may read; TFLM does not.
+extern "C" size_t ModelBytes(const void* model) {
+  return model == g_model_data ? g_model_data_len : SIZE_MAX;
+}
 
 extern "C" void ForgeFault(const forge::FaultRecord& record) {
   using forge::g_device;

@@ -7,8 +7,7 @@
 
 namespace forge {
 
-// A number of a request; the link has checked that the body is long enough. Host and device are
-// little-endian.
+// A little-endian number of a request; the link has checked that the body is long enough.
 template <typename T>
 T Get(const uint8_t* body, uint32_t offset) {
   T value;

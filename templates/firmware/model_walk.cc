@@ -13,20 +13,17 @@ constexpr uint32_t kIdentifier = 0x334C4654;  // TFL3
 constexpr uint32_t kIdentifierEnd = 8;
 constexpr int32_t kCustomCode = 32;
 
-// Each step of Next() visits all operators: together they bound the time that a lying file can
-// take.
+// Each step of Next() visits all operators: these two bound the time that a lying file can take.
 constexpr uint32_t kMaxOperators = 4096;
 constexpr uint32_t kMaxOps = 256;
 
 // In the canonical op set, before the custom name: code, version, and one byte for the length.
 constexpr uint32_t kOpHeadBytes = 9;
 
-// A table that no other shares is paid for by its own bytes, so an honest file needs less than its
-// size.
+// Each table is paid for by its bytes, so a file whose vectors share no tables needs less than 1.
 constexpr uint32_t kWorkPerByte = 4;
 
-// What is checked of one field: kind and argument. Position in a list is the field's number in
-// TFLite's schema.
+// What is checked of one field, and an argument. Fields are in the order of TFLite's schema.
 enum Kind : uint8_t {
   kInline = 0x00,      // a value in the table itself; argument: its bytes
   kIgnored = kInline,  // not read by any runtime for microcontrollers
@@ -51,8 +48,7 @@ enum TableKind : uint8_t {
   kMetadata,
 };
 
-// The fields of all tables, one kind after the other in the order of TableKind; a zero-length list
-// is one of options, whose fields only their op knows.
+// The fields of all tables in the order of TableKind. Only their op knows the fields of options.
 constexpr uint8_t kFields[] = {
     // operator code
     kInline | 1, kString, kInline | 4, kInline | 4,
@@ -279,8 +275,8 @@ OpUse ModelWalk::OpOf(uint32_t operator_table) const {
   const uint32_t version = Field(code, kCodeVersion);
   const uint32_t custom = Field(code, kCodeCustom);
   OpUse use;
-  // Files from before builtin_code hold the code in the older byte, newer ones in both: the larger
-  // is meant.
+  // Old files hold the code in the byte alone, newer ones in both as far as it goes: the larger
+  // one is meant.
   const int32_t old_code = deprecated == 0 ? 0 : static_cast<int8_t>(data_[deprecated]);
   const int32_t new_code = builtin == 0 ? 0 : static_cast<int32_t>(Read32(builtin));
   use.builtin_code = old_code > new_code ? old_code : new_code;

@@ -9,8 +9,7 @@
 
 namespace forge {
 
-// Puts the trace before Prepare and Invoke of all kOps; false when the resolver lacks one. Call it
-// once.
+// Puts the trace before Prepare and Invoke of all kOps, once; false when the resolver lacks one.
 bool InstallOpTrace(OpResolver& resolver);
 
 struct CurrentOpRecord {
@@ -24,8 +23,7 @@ const CurrentOpRecord& CurrentOp();
 TfLiteStatus RunInference();
 
 // From now on puts the ticks of each operator of the main subgraph into the answer, from number
-// `from` on, as long as there is room. What other subgraphs do counts for the operator that calls
-// them.
+// `from` on, as long as there is room. What another subgraph does counts for its caller.
 void CollectOpTicks(uint32_t from);
 constexpr uint32_t kCollectNothing = UINT32_MAX;
 

@@ -1,5 +1,4 @@
-// The checks of the boot that need no inference: registration, and the model's op set against this
-// firmware's.
+// The model's op set against what this firmware has registered.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +18,8 @@ struct Offender {
 const TFLMRegistration* FindRegistration(const tflite::MicroOpResolver& resolver,
                                          int32_t builtin_code, const char* custom_name);
 
-// Moves on to the next op that this firmware can not run; false when there is none. Start with a
-// default Offender.
+// Moves on to the next op that this firmware can not run, from a default Offender to the first;
+// false when there is none.
 bool NextOffender(const ModelWalk& model, const OpResolver& resolver, Offender* offender);
 
 // Name of a builtin op that this firmware knows, else null.

@@ -12,7 +12,8 @@ namespace {
 [[noreturn]] void Stop(const void* caller) {
   forge::FaultRecord record = {};
   record.kind = static_cast<uint32_t>(forge::Status::kAborted);
-  record.pc = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(caller));
+  // The return address stands behind the call and has the Thumb bit set.
+  record.pc = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(caller) & ~1u) - 2;
   record.sp = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(__builtin_frame_address(0)));
   ForgeFault(record);
 }

@@ -111,9 +111,7 @@ def _weight_tensors(
     limit = 2**28 if weights.great_bias else int(spread) + 1
     bias = rng.integers(-limit, limit, channels).astype(np.int32)
     bias_scales = [float(np.float32(input_quant.scale) * np.float32(scale)) for scale in scales]
-    tensors.append(
-        maker.tensor("bias", [channels], "INT32", data=bias, scale=bias_scales) if weights.has_bias else -1
-    )
+    tensors.append(maker.tensor("bias", [channels], "INT32", data=bias, scale=bias_scales) if weights.has_bias else -1)
     output_scale = input_quant.scale * float(np.max(scales)) * spread / 32 * 2**-weights.gain
     return tensors, float(np.float32(output_scale))
 
@@ -134,13 +132,9 @@ def conv_model(
     maker = ModelMaker()
     source = _activation_tensor(maker, "input", image, input_quant)
     filter_shape = [out_depth, window.height, window.width, in_depth // groups]
-    constants, scale = _weight_tensors(
-        maker, rng, filter_shape, 0, math.prod(filter_shape[1:]), weights, input_quant
-    )
+    constants, scale = _weight_tensors(maker, rng, filter_shape, 0, math.prod(filter_shape[1:]), weights, input_quant)
     output_quant = None if input_quant is None else Quant(scale=scale, zero_point=output_zero_point)
-    output = _activation_tensor(
-        maker, "output", [batches, *window.output_size(height, width), out_depth], output_quant
-    )
+    output = _activation_tensor(maker, "output", [batches, *window.output_size(height, width), out_depth], output_quant)
     options = {
         **window.options(),
         **window.dilation_options(),
@@ -167,13 +161,9 @@ def depthwise_model(
     maker = ModelMaker()
     source = _activation_tensor(maker, "input", image, input_quant)
     filter_shape = [1, window.height, window.width, out_depth]
-    constants, scale = _weight_tensors(
-        maker, rng, filter_shape, 3, window.height * window.width, weights, input_quant
-    )
+    constants, scale = _weight_tensors(maker, rng, filter_shape, 3, window.height * window.width, weights, input_quant)
     output_quant = None if input_quant is None else Quant(scale=scale, zero_point=output_zero_point)
-    output = _activation_tensor(
-        maker, "output", [batches, *window.output_size(height, width), out_depth], output_quant
-    )
+    output = _activation_tensor(maker, "output", [batches, *window.output_size(height, width), out_depth], output_quant)
     options = {
         **window.options(),
         **window.dilation_options(),

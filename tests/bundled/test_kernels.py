@@ -40,9 +40,7 @@ windows = st.builds(
     padding=st.sampled_from(PADDINGS),
 )
 pool_windows = windows.map(
-    lambda w: Window(
-        height=w.height, width=w.width, stride_h=w.stride_h, stride_w=w.stride_w, padding=w.padding
-    )
+    lambda w: Window(height=w.height, width=w.width, stride_h=w.stride_h, stride_w=w.stride_w, padding=w.padding)
 )
 images = st.tuples(st.integers(1, 2), st.integers(1, 9), st.integers(1, 9))
 
@@ -111,9 +109,7 @@ def test_conv_of_single_pixels(seed, image, depth, out_depth, stride, weights, q
     quant=maybe_quants,
     output_zero_point=zero_points,
 )
-def test_depthwise_conv(
-    seed, image, depth, multiplier, window, weights, activation, quant, output_zero_point
-):
+def test_depthwise_conv(seed, image, depth, multiplier, window, weights, activation, quant, output_zero_point):
     _assume_fits(window, image)
     rng = np.random.default_rng(seed)
     shape = (*image, depth)
@@ -141,9 +137,7 @@ def test_depthwise_conv(
     quant=maybe_quants,
     output_zero_point=zero_points,
 )
-def test_fully_connected(
-    seed, batches, inputs, outputs, weights, activation, quant, output_zero_point
-):
+def test_fully_connected(seed, batches, inputs, outputs, weights, activation, quant, output_zero_point):
     rng = np.random.default_rng(seed)
     model = op_models.fully_connected_model(
         rng,
@@ -315,9 +309,7 @@ def test_quantize_float(seed, type_, quant):
 
 def test_quantize_saturates_floats_out_of_range():
     # What TFLM makes of these is undefined in C++.
-    model = op_models.unary_model(
-        "QUANTIZE", [1, 5], ("FLOAT32", "INT8"), (None, Quant(scale=0.5, zero_point=3))
-    )
+    model = op_models.unary_model("QUANTIZE", [1, 5], ("FLOAT32", "INT8"), (None, Quant(scale=0.5, zero_point=3)))
     value = np.array([[np.inf, -np.inf, 3e38, -3e38, np.nan]], np.float32)
     result = bundled_host.run(model, [value], ARENA_BYTES)
     assert result.outputs[0].tolist() == [[127, -128, 127, -128, 3]]
@@ -344,15 +336,11 @@ _FLOAT_MODELS = {
     "DEPTHWISE_CONV_2D": lambda rng: op_models.depthwise_model(
         rng, (1, 4, 4, 2), 1, Window(height=2, width=2), weights=Weights(), input_quant=None
     ),
-    "FULLY_CONNECTED": lambda rng: op_models.fully_connected_model(
-        rng, 1, 32, 3, weights=Weights(), input_quant=None
-    ),
+    "FULLY_CONNECTED": lambda rng: op_models.fully_connected_model(rng, 1, 32, 3, weights=Weights(), input_quant=None),
     "AVERAGE_POOL_2D": lambda _: op_models.pool_model(
         "AVERAGE_POOL_2D", (1, 4, 4, 2), Window(height=2, width=2), quant=None
     ),
-    "MAX_POOL_2D": lambda _: op_models.pool_model(
-        "MAX_POOL_2D", (1, 4, 4, 2), Window(height=2, width=2), quant=None
-    ),
+    "MAX_POOL_2D": lambda _: op_models.pool_model("MAX_POOL_2D", (1, 4, 4, 2), Window(height=2, width=2), quant=None),
     "SOFTMAX": lambda _: op_models.softmax_model([1, 32], 1.0, None),
     "ADD": lambda _: op_models.add_model(([1, 16], [1, 16]), None),
 }
@@ -364,8 +352,6 @@ def test_int8_registrations_refuse_float_models(op, variant):
     model = _FLOAT_MODELS[op](np.random.default_rng(1))
     inputs = [np.zeros(32, np.float32)] if op != "ADD" else [np.zeros(16, np.float32)] * 2
     assert bundled_host.run(model, inputs, ARENA_BYTES, variant=variant).ok
-    result = bundled_host.run(
-        model, inputs, ARENA_BYTES, variant=variant, flags=bundled_host.INT8_REGISTRATIONS
-    )
+    result = bundled_host.run(model, inputs, ARENA_BYTES, variant=variant, flags=bundled_host.INT8_REGISTRATIONS)
     assert result.stage == "allocate"
     assert "FLOAT32" in result.log

@@ -53,7 +53,6 @@ def test_a_second_inference_gives_the_same(shared_models: Path, variant: str) ->
     model = (shared_models / "kws_ref_model.tflite").read_bytes()
     value = np.random.default_rng(3).integers(-128, 128, (1, 49, 10, 1), np.int8)
     once, twice = (
-        bundled_host.run(model, [value], ARENA_BYTES, variant=variant, invocations=count)
-        for count in (1, 2)
+        bundled_host.run(model, [value], ARENA_BYTES, variant=variant, invocations=count) for count in (1, 2)
     )
     np.testing.assert_array_equal(once.outputs[0], twice.outputs[0])

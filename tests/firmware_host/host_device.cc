@@ -8,13 +8,19 @@
 // of them. An inference overwrites its inputs, as a planner that reuses memory does, and prints
 // "invoke N".
 //
-// register_fails=1    RegisterOps refuses an op        register_fewer=1  registers one op less than
-// it should prepare_fails=N     Prepare of operator N fails      allocate_fails=1  AllocateTensors
-// fails outside any operator prepare_aborts=N    Prepare of operator N aborts invoke_fails=N
-// inference N fails (from 1)       invoke_faults=N   inference N takes a fault drift=N output
-// differs in inference N    canary=N          the stack canary dies in inference N canary_at_boot=1
-// the canary is dead from the start op_ticks=N          ticks that one kernel takes
-// ticks_per_second=N
+//   register_fails=1    RegisterOps refuses an op
+//   register_fewer=1    RegisterOps leaves one out
+//   prepare_fails=N     Prepare of operator N fails, from 1
+//   prepare_aborts=N    Prepare of operator N aborts
+//   allocate_fails=1    AllocateTensors fails outside any operator
+//   invoke_fails=N      inference N fails, from 1
+//   invoke_faults=N     inference N takes a fault
+//   drift=N             the output of inference N differs
+//   canary=N            the stack canary dies in inference N
+//   canary_at_boot=1    the stack canary is dead from the start
+//   op_ticks=N          ticks that one kernel takes
+//   byte_ticks=N        ticks that one byte of output takes
+//   ticks_per_second=N
 #include <unistd.h>
 
 #include <cstdio>
@@ -52,6 +58,15 @@ int Setting(const char* name) {
     }
   }
   return 0;
+}
+
+void WriteAll(const uint8_t* data, size_t size) {
+  while (size > 0) {
+    const ssize_t written = write(STDOUT_FILENO, data, size);
+    if (written <= 0) std::exit(0);
+    data += written;
+    size -= static_cast<size_t>(written);
+  }
 }
 
 void Fault(forge::Status kind) {
@@ -133,7 +148,7 @@ TfLiteStatus MicroInterpreter::AllocateTensors() {
 TfLiteStatus MicroInterpreter::Invoke() {
   ++g_invocations;
   const std::string line = "invoke " + std::to_string(g_invocations) + "\r\n";
-  forge::UartWrite(reinterpret_cast<const uint8_t*>(line.data()), line.size());
+  WriteAll(reinterpret_cast<const uint8_t*>(line.data()), line.size());
   for (int i = 0; i < 4; ++i) {
     if (RegistrationOf(resolver_, i)->invoke(nullptr, nullptr) != kTfLiteOk) return kTfLiteError;
   }
@@ -174,12 +189,8 @@ RegisterResult RegisterOps(OpResolver& resolver) {
 void BoardInit() { g_canary = Setting("canary_at_boot") == 0; }
 
 void UartWrite(const uint8_t* data, size_t size) {
-  while (size > 0) {
-    const ssize_t written = write(STDOUT_FILENO, data, size);
-    if (written <= 0) std::exit(0);
-    data += written;
-    size -= static_cast<size_t>(written);
-  }
+  g_ticks += size * static_cast<size_t>(Setting("byte_ticks"));
+  WriteAll(data, size);
 }
 
 // Waits for a byte, so that an idle device costs no time; the end of input ends the device.

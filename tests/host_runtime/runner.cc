@@ -296,15 +296,11 @@ std::string Padding() {
   return answer;
 }
 
-TfLiteContext* TestContext() {
-  static TfLiteContext context = {};
-  context.ReportError = [](TfLiteContext*, const char* format, ...) {
-    va_list args;
-    va_start(args, format);
-    VMicroPrintf(format, args);
-    va_end(args);
-  };
-  return &context;
+void ReportError(TfLiteContext*, const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  VMicroPrintf(format, args);
+  va_end(args);
 }
 
 // What a convolution kernel in TFLM's form asks of kernel_util.h when it prepares.
@@ -329,15 +325,17 @@ std::string Convolution() {
   filter.quantization = {kTfLiteAffineQuantization, &affine};
   filter.params.scale = affine.scale->data[0];
   input.quantization.type = kTfLiteAffineQuantization;
+  TfLiteContext context = {};
+  context.ReportError = ReportError;
 
   int32_t multiplier = 0, act_min = 0, act_max = 0;
   int shift = 0;
   std::vector<int32_t> multipliers(channels), shifts(channels);
   const TfLiteStatus status = tflite::PopulateConvolutionQuantizationParams(
-      TestContext(), &input, &filter, nullptr, &output, activation, &multiplier, &shift, &act_min,
+      &context, &input, &filter, nullptr, &output, activation, &multiplier, &shift, &act_min,
       &act_max, multipliers.data(), shifts.data(), channels);
   double joined = 0;
-  tflite::GetQuantizedConvolutionMultipler(TestContext(), &input, &filter, &output, &joined);
+  tflite::GetQuantizedConvolutionMultipler(&context, &input, &filter, &output, &joined);
   std::string answer;
   PutU32(&answer, status);
   PutU32(&answer, act_min);

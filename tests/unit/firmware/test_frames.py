@@ -68,6 +68,14 @@ def test_frame_longer_than_the_buffer_is_dropped(start_device: StartDevice) -> N
     assert device.exchange(READ, read(16)) == bytes(16)
 
 
+def test_frame_that_is_whole_before_it_is_too_long_is_dropped(start_device: StartDevice) -> None:
+    device = start_device()
+    content = bytes((WRITE, 201)) + write(b"\x77" * (LARGE_MTU - 6))
+    content += struct.pack("<I", zlib.crc32(content))
+    device.send(b"\0" + cobs.encode(content + b"\x01") + b"\0")
+    assert device.exchange(READ, read(16)) == bytes(16)
+
+
 def test_damaged_request_is_never_run(start_device: StartDevice) -> None:
     device = start_device()
     frame = pack(INVOKE, 77, INVOKE_ONCE)

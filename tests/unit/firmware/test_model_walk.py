@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import tflite
 
 from tests.modelmaker import ModelMaker
 from tests.unit.firmware.host_device import canonical_hash, hash_of, op_uses
@@ -188,6 +189,50 @@ def test_small_file_that_is_long_to_walk(walk_models: Walk, tensors: int, operat
     maker.subgraph(inputs=[0], outputs=[1])
     once, often = walk_models(*(_share_the_subgraph(maker.finish(), count) for count in (1, 30_000)))
     assert [once.split()[0], often.split()[0]] == [str(OK), str(TRUNCATED)]
+
+
+def test_more_operators_than_the_bound(walk_models: Walk) -> None:
+    statuses = []
+    for count in (4096, 4097):
+        maker = ModelMaker()
+        x, y = maker.tensor("x", [4]), maker.tensor("y", [4])
+        for _ in range(count):
+            maker.operator("SOFTMAX", [x], [y])
+        maker.subgraph(inputs=[x], outputs=[y])
+        statuses += [int(line.split()[0]) for line in walk_models(maker.finish())]
+    assert statuses == [OK, TRUNCATED]
+
+
+@pytest.mark.parametrize(
+    ("tail", "status"),
+    [
+        (b"\4\0\0\0Fake\0", OK),
+        (b"\4\0\0\0FakeX", TRUNCATED),
+        (b"\4\0\0\0Fake", TRUNCATED),
+        (b"\5\0\0\0Fake\0", TRUNCATED),
+        (b"\xff\xff\xff\xffFake\0", TRUNCATED),
+        (b"\4\0\0", TRUNCATED),
+    ],
+)
+def test_custom_name_at_the_end_of_the_file(walk_models: Walk, tail: bytes, status: int) -> None:
+    data = bytearray(make_model((CUSTOM, 1, "Fake")))
+    data += bytes(-len(data) % 4)
+    table = tflite.Model.GetRootAs(data, 0).OperatorCodes(0)._tab
+    field = table.Pos + table.Offset(6)
+    data[field : field + 4] = (len(data) - field).to_bytes(4, "little")
+    (line,) = walk_models(bytes(data) + tail)
+    assert int(line.split()[0]) == status
+
+
+@pytest.mark.parametrize("count", [0x40000000, 0x40000001, 0x80000000, 0xFFFFFFFF])
+def test_vector_whose_bytes_overflow(walk_models: Walk, count: int) -> None:
+    data = bytearray(make_fitting_model())
+    table = tflite.Model.GetRootAs(data, 0).Subgraphs(0).Tensors(0)._tab
+    field = table.Pos + table.Offset(4)
+    shape = field + int.from_bytes(data[field : field + 4], "little")
+    data[shape : shape + 4] = count.to_bytes(4, "little")
+    (line,) = walk_models(bytes(data))
+    assert int(line.split()[0]) == TRUNCATED
 
 
 def test_more_ops_than_the_bound(walk_models: Walk) -> None:

@@ -268,6 +268,12 @@ def test_profile_that_fails(start_device: StartDevice) -> None:
     assert device.refused(PROFILE, b"\0\0") == (INVOKE_FAILED, 0)
 
 
+def test_sending_progress_is_not_counted_as_inference(start_device: StartDevice) -> None:
+    device = start_device(op_ticks=10, ticks_per_second=40, byte_ticks=3)
+    assert device.exchange(INVOKE, struct.pack("<I", 4)) == struct.pack("<HQQQ", 0, 200, 50, 50)
+    assert device.exchange(PROFILE, b"\0\0") == struct.pack("<HB4Q", 4, 4, 10, 10, 20, 10)
+
+
 @pytest.mark.parametrize(("type_", "body"), [(INVOKE, struct.pack("<I", 4)), (SOAK, struct.pack("<II", 4, 9))])
 def test_progress_twice_a_second_also_within_an_inference(start_device: StartDevice, type_: int, body: bytes) -> None:
     """One kernel takes 10 ticks and half a second 20, so of five kernels an inference every second one reports."""
