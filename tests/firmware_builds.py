@@ -62,9 +62,13 @@ class Builds:
             text=True,
         )
 
+    def place(self, model: Path, board: str) -> Path:
+        """Return the folder that is for firmware of a model, built or not."""
+        return self.folder / f"{model.stem}-{board}"
+
     def build(self, model: Path, board: str) -> Path:
         """Return the folder of firmware that is only read: the first test that asks builds it."""
-        folder = self.folder / f"{model.stem}-{board}"
+        folder = self.place(model, board)
         if folder not in self._built:
             self.build_into(folder, model, board)
             self._built.add(folder)

@@ -28,6 +28,7 @@ class BuildSettings:
         lto: whether to use link-time optimization; None leaves it to the profile.
         strip_error_strings: whether to leave out the runtime's messages; None leaves it to the profile.
         arena_bytes: size of the tensor arena; None measures it.
+        keep_tensors: whether every tensor keeps its memory, so that the link can read the output of each layer.
         allow_versions: op name to the version that the user allows over the catalogue's.
     """
 
@@ -38,6 +39,7 @@ class BuildSettings:
     lto: bool | None = None
     strip_error_strings: bool | None = None
     arena_bytes: int | None = None
+    keep_tensors: bool = False
     allow_versions: Mapping[str, int] = field(default_factory=dict)
 
     @property

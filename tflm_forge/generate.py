@@ -16,11 +16,13 @@ from tflm_forge.files import write_if_changed
 from tflm_forge.link.status import STATUSES
 from tflm_forge.manifest import render_manifest
 from tflm_forge.model import Model
+from tflm_forge.model.resources import count_resource_variables, has_state
 from tflm_forge.ops.hash import op_hash
 from tflm_forge.resources import data_dir
 from tflm_forge.runtimes import BuildPlan
 
 _LIST_NAME = ".forge-files"
+_BUILD_ID_BYTES = 16
 _SMALL_RAM_BYTES = 32 * 1024
 _MTU_BYTES = 512
 _SMALL_MTU_BYTES = 192
@@ -60,7 +62,9 @@ def generate_project(
     """
     files = _render_files(model, board, plan, settings, arena)
     build_id = _build_id(files)
-    files["src/forge_config.h"] = _render("firmware/forge_config.h.j2", _config_context(model, board, plan, build_id))
+    files["src/forge_config.h"] = _render(
+        "firmware/forge_config.h.j2", _config_context(model, board, plan, settings, build_id)
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         own = _list_own(folder)
@@ -90,9 +94,10 @@ def fingerprint_project(model: Model, board: Board, plan: BuildPlan, settings: B
 def _render_files(
     model: Model, board: Board, plan: BuildPlan, settings: BuildSettings, arena: Arena
 ) -> dict[str, bytes]:
-    """Return every file of the project by its relative name, but for forge_config.h, which has the build id.
+    """Return every file of the project by its relative name; forge_config.h still without the build id.
 
-    Template context: model, board, plan, settings, arena, statuses, forge_version, runtime_root, app_sources.
+    Template context: model, board, plan, settings, arena, statuses, resource_variables, forge_version, runtime_root,
+    app_sources.
     """
     sources = _application_templates(board)
     context: dict[str, Any] = {
@@ -102,14 +107,20 @@ def _render_files(
         "settings": settings,
         "arena": arena,
         "statuses": STATUSES,
+        "resource_variables": count_resource_variables(model),
         "forge_version": __version__,
         "runtime_root": "${CMAKE_SOURCE_DIR}/runtime" if plan.headers else plan.root.as_posix(),
         "app_sources": sorted(f"src/{name}" for name in sources if name.endswith((".cc", ".S"))),
     }
     files = {f"src/{name}": _render(template, context) for name, template in sources.items()}
+    files["src/forge_config.h"] = _render(
+        "firmware/forge_config.h.j2", _config_context(model, board, plan, settings, bytes(_BUILD_ID_BYTES))
+    )
     files["linker.ld"] = _render("firmware/linker.ld.j2", context)
     files["CMakeLists.txt"] = _render("cmake/CMakeLists.txt.j2", context)
     files["toolchain.cmake"] = _render("cmake/toolchain.cmake.j2", context)
+    if plan.precompiled_headers:
+        files["precompile.cmake"] = _render("cmake/precompile.cmake.j2", context)
     files["model.tflite"] = model.data
     files["ops.manifest.yaml"] = render_manifest(model, board, plan, arena_bytes=arena.bytes, arena_how=arena.how)
     if plan.headers:
@@ -127,12 +138,16 @@ def _application_templates(board: Board) -> dict[str, str]:
     return sources
 
 
-def _config_context(model: Model, board: Board, plan: BuildPlan, build_id: bytes) -> dict[str, Any]:
+def _config_context(
+    model: Model, board: Board, plan: BuildPlan, settings: BuildSettings, build_id: bytes
+) -> dict[str, Any]:
     """Return the context of forge_config.h: what the firmware knows of itself."""
     return {
         "model": model,
         "board": board,
         "plan": plan,
+        "settings": settings,
+        "has_state": has_state(model),
         "forge_version": __version__,
         "build_id": build_id,
         "link_mtu": _SMALL_MTU_BYTES if board.ram.length_bytes < _SMALL_RAM_BYTES else _MTU_BYTES,
@@ -145,7 +160,7 @@ def _build_id(files: Mapping[str, bytes]) -> bytes:
     for name in sorted(files):
         digest.update(f"{name}\0{len(files[name])}\0".encode())
         digest.update(files[name])
-    return digest.digest()[:16]
+    return digest.digest()[:_BUILD_ID_BYTES]
 
 
 def _list_own(folder: Path) -> set[str]:

@@ -1,6 +1,7 @@
 """The cache of compiled objects that all projects share, kept by ccache."""
 
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +29,11 @@ def cache_folder() -> Path:
     return cache_dir() / TOOL
 
 
+def precompiled_folder() -> Path:
+    """Return the folder of the precompiled headers that projects share."""
+    return cache_dir() / "precompiled"
+
+
 def cache_environment(project: Path) -> dict[str, str]:
     """Return the environment in which a compiler run finds the cache.
 
@@ -38,24 +44,29 @@ def cache_environment(project: Path) -> dict[str, str]:
         "CCACHE_DIR": str(cache_folder()),
         "CCACHE_BASEDIR": str(project.resolve()),
         "CCACHE_SLOPPINESS": _SLOPPINESS,
+        "CCACHE_PCH_EXTSUM": "1",
     }
 
 
 def measure_cache() -> CacheUse:
     """Return what the cache holds; an absent one holds nothing."""
-    folder = cache_folder()
     sizes = [
-        (Path(base) / name).lstat().st_size for base, _, names in os.walk(folder) for name in names if name != "stats"
+        (Path(base) / name).lstat().st_size
+        for folder in (cache_folder(), precompiled_folder())
+        for base, _, names in os.walk(folder)
+        for name in names
+        if name != "stats"
     ]
-    return CacheUse(folder=folder, files=len(sizes), bytes=sum(sizes))
+    return CacheUse(folder=cache_dir(), files=len(sizes), bytes=sum(sizes))
 
 
 def prune_cache(*, keep_bytes: int) -> CacheUse:
-    """Remove the objects that were not used for longest until the rest takes keep_bytes at most.
+    """Remove the precompiled headers, and the objects not used for longest until the rest takes keep_bytes at most.
 
     Raises:
         ToolError: ccache failed.
     """
+    shutil.rmtree(precompiled_folder(), ignore_errors=True)
     if has_tool(TOOL) and cache_folder().is_dir():
         environment = {"CCACHE_DIR": str(cache_folder()), "CCACHE_MAXSIZE": f"{max(keep_bytes // 1000, 1)}k"}
         command = [TOOL, "--cleanup"] if keep_bytes else [TOOL, "--clear"]

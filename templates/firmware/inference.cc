@@ -4,8 +4,10 @@
 
 #include "crc32.h"
 #include "device.h"
+#include "interpreter.h"
 #include "link.h"
 #include "op_trace.h"
+#include "tensorflow/lite/micro/memory_helpers.h"
 
 namespace forge {
 namespace {
@@ -14,11 +16,13 @@ constexpr uint32_t kNoDifference = 0xFFFFFFFF;
 constexpr uint32_t kTensorBytes = 16;          // of an entry of TENSORS without its dimensions
 constexpr uint32_t kTwoToMinus31 = 31u << 23;  // taken from the exponent of a float32
 
-constexpr uint32_t kOffsetAt = 2;  // in WRITE and READ, behind space and index
-constexpr uint32_t kLengthAt = 6;  // in READ, behind the offset
-constexpr uint32_t kDataAt = 6;    // in WRITE, behind the offset
+constexpr uint32_t kOffsetAt = 2;   // in WRITE, READ and LAYER, behind what names the tensor
+constexpr uint32_t kLengthAt = 6;   // in READ and LAYER, behind the offset
+constexpr uint32_t kDataAt = 6;     // in WRITE, behind the offset
+constexpr uint32_t kPatternAt = 2;  // in FILL, behind index and mode
 
 enum Space : uint8_t { kInputs, kOutputs, kSpaces };
+enum FillMode : uint8_t { kPattern, kRandom, kFillModes };
 
 uint32_t TensorCount(uint8_t space) {
   const tflite::MicroInterpreter& interpreter = *g_device.interpreter;
@@ -37,11 +41,20 @@ TfLiteTensor* RequestedTensor(const Request& request) {
   return TensorAt(request.body[0], request.body[1]);
 }
 
-// Checks the `length` bytes from the offset that stands behind space and index.
-bool IsInside(Request& request, const TfLiteTensor& tensor, uint32_t length) {
+// Checks that the `length` bytes from the request's offset on are among the `bytes` of a tensor.
+bool IsInside(Request& request, uint32_t bytes, uint32_t length) {
   const uint32_t offset = Get<uint32_t>(request.body, kOffsetAt);
-  request.detail = static_cast<uint32_t>(tensor.bytes);
-  return offset <= tensor.bytes && length <= tensor.bytes - offset;
+  request.detail = bytes;
+  return offset <= bytes && length <= bytes - offset;
+}
+
+// Answers with as much of a tensor's `bytes` as the request names.
+Status PutPart(Request& request, const char* data, uint32_t bytes) {
+  const uint32_t length = Get<uint16_t>(request.body, kLengthAt);
+  if (length > AnswerRoom()) return Status::kBadRequest;
+  if (!IsInside(request, bytes, length)) return Status::kOutOfRange;
+  PutBytes(data + Get<uint32_t>(request.body, kOffsetAt), length);
+  return Status::kOk;
 }
 
 // Marsaglia's xorshift32; link.h says how the data is made of it.
@@ -129,7 +142,7 @@ Status AnswerWrite(Request& request) {
   TfLiteTensor* tensor = RequestedTensor(request);
   if (tensor == nullptr || request.body[0] != kInputs) return Status::kNoSuchTensor;
   const uint32_t length = request.bytes - kDataAt;
-  if (!IsInside(request, *tensor, length)) return Status::kOutOfRange;
+  if (!IsInside(request, static_cast<uint32_t>(tensor->bytes), length)) return Status::kOutOfRange;
   std::memcpy(tensor->data.raw + Get<uint32_t>(request.body, kOffsetAt), request.body + kDataAt,
               length);
   return Status::kOk;
@@ -138,11 +151,7 @@ Status AnswerWrite(Request& request) {
 Status AnswerRead(Request& request) {
   const TfLiteTensor* tensor = RequestedTensor(request);
   if (tensor == nullptr) return Status::kNoSuchTensor;
-  const uint32_t length = Get<uint16_t>(request.body, kLengthAt);
-  if (length > AnswerRoom()) return Status::kBadRequest;
-  if (!IsInside(request, *tensor, length)) return Status::kOutOfRange;
-  PutBytes(tensor->data.raw + Get<uint32_t>(request.body, kOffsetAt), length);
-  return Status::kOk;
+  return PutPart(request, tensor->data.raw, static_cast<uint32_t>(tensor->bytes));
 }
 
 Status AnswerCrc(Request& request) {
@@ -150,6 +159,24 @@ Status AnswerCrc(Request& request) {
   if (tensor == nullptr) return Status::kNoSuchTensor;
   Put32(Crc32(0, tensor->data.raw, static_cast<uint32_t>(tensor->bytes)));
   return Status::kOk;
+}
+
+Status AnswerFill(Request& request) {
+  const TfLiteTensor* tensor = TensorAt(kInputs, request.body[0]);
+  if (tensor == nullptr) return Status::kNoSuchTensor;
+  if (request.body[1] >= kFillModes) return Status::kBadRequest;
+  const uint8_t* pattern = request.body + kPatternAt;
+  if (request.body[1] == kRandom) {
+    Xorshift random(Get<uint32_t>(pattern, 0));
+    FillInput(*tensor, random);
+    return Status::kOk;
+  }
+  for (uint32_t i = 0; i < tensor->bytes; ++i) tensor->data.uint8[i] = pattern[i % sizeof(uint32_t)];
+  return Status::kOk;
+}
+
+Status AnswerForget(Request&) {
+  return ResetState() == kTfLiteOk ? Status::kOk : Status::kInvokeFailed;
 }
 
 Status AnswerInvoke(Request& request) {
@@ -184,7 +211,7 @@ Status AnswerSoak(Request& request) {
   } result = {0, 0, kNoDifference, 0};
   while (result.done < loops) {
     FillInputs(Get<uint32_t>(request.body, sizeof(loops)));
-    if (RunInference() != kTfLiteOk) {
+    if (ResetState() != kTfLiteOk || RunInference() != kTfLiteOk) {
       status = Status::kInvokeFailed;
       break;
     }
@@ -217,6 +244,22 @@ Status AnswerProfile(Request& request) {
   if (status != kTfLiteOk) return Status::kInvokeFailed;
   const uint32_t bytes = static_cast<uint32_t>(AnswerEnd() - start);
   FillListHead(head, CurrentOp().position, bytes / sizeof(uint64_t));
+  return Status::kOk;
+}
+
+Status AnswerLayer(Request& request) {
+  const int32_t index = g_device.model.OutputOf(Get<uint16_t>(request.body, 0));
+  if (index < 0) return Status::kNoSuchTensor;
+  const TfLiteEvalTensor* tensor = g_device.interpreter->GetTensor(index);
+  size_t bytes = 0;
+  if (tensor == nullptr || tensor->data.raw == nullptr ||
+      tflite::TfLiteEvalTensorByteLength(tensor, &bytes) != kTfLiteOk) {
+    return Status::kNoSuchTensor;
+  }
+  const uint32_t length = Get<uint16_t>(request.body, kLengthAt);
+  if (length != 0) return PutPart(request, tensor->data.raw, static_cast<uint32_t>(bytes));
+  Put32(static_cast<uint32_t>(bytes));
+  Put32(Crc32(0, tensor->data.raw, static_cast<uint32_t>(bytes)));
   return Status::kOk;
 }
 

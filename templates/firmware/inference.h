@@ -10,8 +10,11 @@ Status AnswerTensors(Request& request);
 Status AnswerWrite(Request& request);
 Status AnswerRead(Request& request);
 Status AnswerCrc(Request& request);
+Status AnswerFill(Request& request);
+Status AnswerForget(Request& request);
 Status AnswerInvoke(Request& request);
 Status AnswerSoak(Request& request);
 Status AnswerProfile(Request& request);
+Status AnswerLayer(Request& request);  // only when kKeepTensors
 
 }  // namespace forge

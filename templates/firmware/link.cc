@@ -153,10 +153,13 @@ constexpr Command kCommands[] = {
     {0x11, 4, kReady, AnswerInvoke},
     {0x12, 8, kReady, AnswerRead},
     {0x13, 2, kReady, AnswerCrc},
+    {0x14, 6, kReady, AnswerFill},
+    {0x15, 0, kReady, AnswerForget},
     {0x20, 8, kReady, AnswerSoak},
     {0x21, 2, kReady, AnswerProfile},
     {kReset, 1, kAlways, AnswerReset},
 };
+constexpr Command kLayer = {0x22, 8, kReady, AnswerLayer};
 
 Status RefuseInference(Request& request) {
   if (g_device.fault != nullptr) {
@@ -167,15 +170,21 @@ Status RefuseInference(Request& request) {
   return Status::kNotReady;
 }
 
+Status RunCommand(const Command& command, Request& request) {
+  if ((command.flags & kReady) != 0 && !IsReady()) return RefuseInference(request);
+  const bool more = request.bytes > command.bytes;
+  if (request.bytes < command.bytes || (more && (command.flags & kDataFollows) == 0)) {
+    return Status::kBadRequest;
+  }
+  return command.handler(request);
+}
+
 Status Run(uint8_t type, Request& request) {
   for (const Command& command : kCommands) {
-    if (command.type != type) continue;
-    if ((command.flags & kReady) != 0 && !IsReady()) return RefuseInference(request);
-    const bool more = request.bytes > command.bytes;
-    if (request.bytes < command.bytes || (more && (command.flags & kDataFollows) == 0)) {
-      return Status::kBadRequest;
-    }
-    return command.handler(request);
+    if (command.type == type) return RunCommand(command, request);
+  }
+  if constexpr (kKeepTensors) {
+    if (type == kLayer.type) return RunCommand(kLayer, request);
   }
   return Status::kUnknownRequest;
 }
@@ -196,6 +205,15 @@ void FinishAnswer(Status status, uint32_t detail) {
   g_last.length = static_cast<uint32_t>(AnswerEnd() - g_last.bytes);
   g_request_runs = false;
   SendAnswer();
+}
+
+void SendProgress() {
+  uint8_t frame[kHeaderBytes + sizeof(g_progress.loops) + kCrcBytes];
+  frame[0] = kProgress;
+  frame[1] = g_last.request_sequence;
+  std::memcpy(frame + kHeaderBytes, g_progress.loops, sizeof(g_progress.loops));
+  SendFrame(frame, kHeaderBytes + sizeof(g_progress.loops));
+  g_progress.last_ticks = BoardTicks();
 }
 
 void HandleFrame() {
@@ -234,8 +252,8 @@ void AnswerFault(const FaultRecord& fault) {
 void StartProgress(uint32_t total) {
   g_progress.loops[0] = 0;
   g_progress.loops[1] = total;
-  g_progress.last_ticks = BoardTicks();
   g_progress.active = true;
+  SendProgress();
 }
 
 void ReportProgress(uint32_t done) {
@@ -248,12 +266,7 @@ void KeepAlive() {
   if (!g_progress.active || ticks_per_second == 0) return;
   const uint64_t now = BoardTicks();
   if (now - g_progress.last_ticks < ticks_per_second / 2) return;
-  uint8_t frame[kHeaderBytes + sizeof(g_progress.loops) + kCrcBytes];
-  frame[0] = kProgress;
-  frame[1] = g_last.request_sequence;
-  std::memcpy(frame + kHeaderBytes, g_progress.loops, sizeof(g_progress.loops));
-  SendFrame(frame, kHeaderBytes + sizeof(g_progress.loops));
-  g_progress.last_ticks = BoardTicks();
+  SendProgress();
   g_progress.reporting_ticks += g_progress.last_ticks - now;
 }
 

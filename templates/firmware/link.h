@@ -11,6 +11,8 @@
 //     FLOAT32: each element = (float)(int32_t)next() * 2^-31, rounded to nearest even
 //     BOOL: each byte = next() & 1
 //     else: each byte = next() & 0xFF
+// FILL with mode 1 makes the data of its one tensor the same way, starting from its own seed. The
+// state of the model is reset before each loop; INVOKE and PROFILE keep it.
 // The CRC of a loop runs over the bytes of all output tensors, in order.
 #pragma once
 
@@ -26,8 +28,8 @@ namespace forge {
 // Answers the request that a fault cut off, if there is one; ServeLink may go on afterwards.
 void AnswerFault(const FaultRecord& fault);
 
-// Long work: PROGRESS goes out about twice a second, between operators too, so that silence means
-// trouble. The trace of the operators calls KeepAlive.
+// Long work: PROGRESS goes out when it starts and then about twice a second, between operators too,
+// so that silence means trouble. The trace of the operators calls KeepAlive.
 void StartProgress(uint32_t total);
 void ReportProgress(uint32_t done);
 void KeepAlive();

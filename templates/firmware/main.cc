@@ -7,6 +7,7 @@
 #include "board.h"
 #include "device.h"
 #include "forge_config.h"
+#include "interpreter.h"
 #include "link.h"
 #include "model_data.h"
 #include "op_trace.h"
@@ -23,14 +24,8 @@ namespace {
 constexpr const char* kStepNames[kBootSteps] = {"board", "model", "registration", "self-check",
                                                 "allocation"};
 
-// Objects are made when their step comes, so that no constructor runs before the boot.
-template <typename T>
-struct Storage {
-  alignas(T) uint8_t bytes[sizeof(T)];
-};
-
-Storage<OpResolver> g_resolver;
-Storage<tflite::MicroInterpreter> g_interpreter;
+// Made when its step comes, so that no constructor runs before the boot.
+alignas(OpResolver) uint8_t g_resolver[sizeof(OpResolver)];
 
 Status BoardStep() {
   g_device.reset_cause = BoardResetCause();
@@ -45,7 +40,7 @@ Status ModelStep() {
 }
 
 Status RegistrationStep() {
-  OpResolver* resolver = new (g_resolver.bytes) OpResolver();
+  OpResolver* resolver = new (g_resolver) OpResolver();
   if (RegisterOps(*resolver).status != kTfLiteOk) return Status::kRegisterFailed;
   if (resolver->GetRegistrationLength() != kOpCount) return Status::kRegisterCount;
   if (!InstallOpTrace(*resolver)) return Status::kRegisterFailed;
@@ -81,9 +76,8 @@ void PrintCurrentOp(const char* what) {
 }
 
 Status AllocationStep() {
-  auto* interpreter = new (g_interpreter.bytes) tflite::MicroInterpreter(
-      tflite::GetModel(g_model_data), *g_device.resolver, g_tensor_arena, ArenaBytes());
-  if (interpreter->AllocateTensors() != kTfLiteOk) {
+  tflite::MicroInterpreter* interpreter = MakeInterpreter(*g_device.resolver);
+  if (interpreter == nullptr || interpreter->AllocateTensors() != kTfLiteOk) {
     PrintCurrentOp("allocation: failed");
     // No op has failed: what is left is the memory itself.
     return CurrentOp().op < 0 ? Status::kArenaTooSmall : Status::kAllocateFailed;

@@ -88,6 +88,7 @@ enum ModelVector : uint32_t { kOpcodes, kBuffers, kSubgraphs, kMetadataVector, k
 constexpr uint32_t kModelVersion = 0;
 constexpr uint32_t kSubgraphOperators = 3;
 constexpr uint32_t kOperatorOpcode = 0;
+constexpr uint32_t kOperatorOutputs = 2;
 constexpr uint32_t kCodeDeprecated = 0;
 constexpr uint32_t kCodeCustom = 1;
 constexpr uint32_t kCodeVersion = 2;
@@ -265,6 +266,14 @@ bool ModelWalk::Next(OpUse* op) const {
   }
   if (found) *op = next;
   return found;
+}
+
+int32_t ModelWalk::OutputOf(uint32_t operator_index) const {
+  const uint32_t operators = Field(Element(vectors_[kSubgraphs], 0), kSubgraphOperators);
+  if (operators == 0 || operator_index >= Count(Target(operators))) return -1;
+  const uint32_t table = Element(Target(operators), operator_index);
+  const uint32_t outputs = Target(Field(table, kOperatorOutputs));
+  return Count(outputs) == 0 ? -1 : static_cast<int32_t>(Read32(outputs + 4));
 }
 
 OpUse ModelWalk::OpOf(uint32_t operator_table) const {

@@ -27,6 +27,9 @@ class ModelWalk {
   // step looks through all operators for the smallest op that is still greater.
   bool Next(OpUse* op) const;
 
+  // First output of an operator of the main subgraph; -1 when there is none.
+  int32_t OutputOf(uint32_t operator_index) const;
+
   uint32_t op_count() const { return op_count_; }
 
   // CRC-32 of the canonical op set; see docs/firmware.md.

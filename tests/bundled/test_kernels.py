@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from tests import bundled_host
 from tests.bundled import op_models
-from tests.bundled.comparison import ARENA_BYTES, VARIANTS, check_model, random_input, random_int8
+from tests.bundled.comparison import (
+    ARENA_BYTES,
+    VARIANTS,
+    check_model,
+    random_input,
+    random_int8,
+    reference_outputs,
+)
 from tests.bundled.op_models import ACTIVATIONS, PADDINGS, Quant, Weights, Window
 
 pytestmark = pytest.mark.reference
@@ -231,6 +238,15 @@ def test_add(seed, shape, data, activation, is_float):
     check_model(model, [random_input(rng, each, is_float=is_float) for each in shapes])
 
 
+@settings(EXAMPLES, max_examples=20)
+@given(first=quants, second=quants, zero_point=zero_points, gain=st.floats(-1, 3))
+def test_add_of_every_pair(first, second, zero_point, gain):
+    scale = (first.scale + second.scale) * 2.0**-gain
+    model = op_models.add_model(([256, 1], [1, 256]), (first, second, Quant(scale=scale, zero_point=zero_point)))
+    every = np.arange(-128, 128, dtype=np.int8)
+    check_model(model, [every.reshape(256, 1), every.reshape(1, 256)], variants=["asan"])
+
+
 @EXAMPLES
 @given(
     seed=seeds,
@@ -322,8 +338,6 @@ def test_dequantize_is_exact(seed, type_, data):
     quant = Quant(scale=data.draw(scales), zero_point=data.draw(st.integers(low, high)))
     value = np.random.default_rng(seed).integers(low, high, [1, 64], endpoint=True).astype(type_.lower())
     model = op_models.unary_model("DEQUANTIZE", [1, 64], (type_, "FLOAT32"), (quant, None))
-    from tests.bundled.comparison import reference_outputs
-
     wanted = reference_outputs(model, [value])[0]
     got = bundled_host.run(model, [value], ARENA_BYTES).outputs[0]
     np.testing.assert_array_equal(got.view(np.uint32), wanted.view(np.uint32))

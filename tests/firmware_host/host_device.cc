@@ -12,6 +12,8 @@
 //   register_fewer=1    RegisterOps leaves one out
 //   prepare_fails=N     Prepare of operator N fails, from 1
 //   prepare_aborts=N    Prepare of operator N aborts
+//   stateful=1          each inference since the last reset of all state adds 1 to output 0
+//   arena_used=N        bytes of the arena that the allocator itself takes
 //   allocate_fails=1    AllocateTensors fails outside any operator
 //   invoke_fails=N      inference N fails, from 1
 //   invoke_faults=N     inference N takes a fault
@@ -34,7 +36,9 @@
 #include "forge_status.h"
 #include "host_model.h"
 #include "op_resolver.h"
+#include "tensorflow/lite/micro/memory_helpers.h"
 #include "tensorflow/lite/micro/micro_interpreter.h"
+#include "tensorflow/lite/micro/micro_resource_variable.h"
 
 int FirmwareMain();
 
@@ -47,6 +51,7 @@ char** g_arguments;
 uint64_t g_ticks;
 int g_invocations;
 int g_operator;  // that runs, from 0
+int g_variable_tensor;
 bool g_canary = true;
 
 // Value of name=number on the command line, 0 when it is not there.
@@ -118,7 +123,30 @@ TfLiteTensor MakeTensor(void* data, size_t bytes, TfLiteIntArray* dims, TfLiteTy
 
 namespace tflite {
 
-MicroInterpreter::MicroInterpreter(const Model*, const MicroOpResolver& resolver, uint8_t*, size_t)
+MicroAllocator* MicroAllocator::Create(uint8_t*, size_t, MemoryPlannerType) {
+  static MicroAllocator allocator;
+  return &allocator;
+}
+size_t MicroAllocator::used_bytes() const { return static_cast<size_t>(Setting("arena_used")); }
+
+MicroResourceVariables g_variables;
+
+MicroResourceVariables* MicroResourceVariables::Create(MicroAllocator*, int count) {
+  g_variables.count = count;
+  return &g_variables;
+}
+
+TfLiteStatus MicroResourceVariables::ResetAll() {
+  value = 0;
+  return kTfLiteOk;
+}
+
+MicroInterpreter::MicroInterpreter(const Model* model, const MicroOpResolver& resolver,
+                                   MicroAllocator*, MicroResourceVariables*)
+    : MicroInterpreter(model, resolver, nullptr, 0, nullptr, nullptr, true) {}
+
+MicroInterpreter::MicroInterpreter(const Model*, const MicroOpResolver& resolver, uint8_t*, size_t,
+                                   MicroResourceVariables*, void*, bool)
     : resolver_(resolver) {
   g_resolver = &resolver;
   g_inputs[0] = MakeTensor(g_input0, sizeof(g_input0), &g_dims0, kTfLiteInt8);
@@ -156,9 +184,32 @@ TfLiteStatus MicroInterpreter::Invoke() {
     std::memcpy(g_outputs[i].data.data, g_inputs[i].data.data, g_inputs[i].bytes);
     std::memset(g_inputs[i].data.data, 1, g_inputs[i].bytes);
   }
+  // Both kinds of state must be reset for the same output to come again.
+  if (Setting("stateful") != 0) {
+    g_output0[0] = static_cast<int8_t>(g_output0[0] + g_variables.value++ + 10 * g_variable_tensor++);
+  }
   if (g_invocations == Setting("drift")) g_output0[kBytes - 1] ^= 1;
   if (g_invocations == Setting("canary")) g_canary = false;
   return kTfLiteOk;
+}
+
+TfLiteStatus MicroInterpreter::Reset() {
+  g_variable_tensor = 0;
+  return kTfLiteOk;
+}
+
+// Tensors of the model that the tests make: 1 to 4 are the operators' outputs. Number 2 has no
+// data, number 3 no size.
+TfLiteEvalTensor* MicroInterpreter::GetTensor(int tensor_index, int) {
+  static TfLiteEvalTensor tensor;
+  tensor.data.data = tensor_index == 2 ? nullptr : g_outputs[tensor_index % 3].data.data;
+  tensor.index = tensor_index;
+  return &tensor;
+}
+
+TfLiteStatus TfLiteEvalTensorByteLength(const TfLiteEvalTensor* tensor, size_t* bytes) {
+  *bytes = g_outputs[tensor->index % 3].bytes;
+  return tensor->index == 3 ? kTfLiteError : kTfLiteOk;
 }
 
 TfLiteTensor* MicroInterpreter::input(size_t index) {

@@ -306,6 +306,19 @@ class TensorPage:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LayerInfo:
+    """Size and CRC-32 of an operator's first output: the answer to LAYER without a length."""
+
+    size_bytes: int
+    crc: int
+
+    @classmethod
+    def read(cls, read: BodyReader) -> "LayerInfo":
+        """Read the answer."""
+        return cls(size_bytes=read.u32(), crc=read.u32())
+
+
+@dataclass(frozen=True, kw_only=True)
 class InvokeResult:
     """How the inferences went and how many ticks they took: the answer to INVOKE."""
 

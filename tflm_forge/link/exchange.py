@@ -42,9 +42,9 @@ class Timeouts:
     Args:
         answer_s: until the first repeat of a request; doubled for each further repeat.
         longest_answer_s: what `answer_s` grows to.
-        silence_s: until a device counts as silent, for requests that are answered at once.
-        work_s: the same for requests that run inferences, counted anew from each PROGRESS; a single
-            inference must take less.
+        silence_s: until a device counts as silent that has neither answered nor sent PROGRESS, which it does
+            as soon as it starts long work.
+        work_s: the same between one PROGRESS and the next; a single operator must take less.
         reset_s: until a RESET whose answer may have got lost counts as done.
         boot_s: until a device that was opened or reset must have answered INFO.
         poll_s: how often the emulator's process is looked at while waiting.
@@ -125,7 +125,7 @@ class Exchange:
 
         Args:
             request: what to ask.
-            limit_s: how long the device may say nothing.
+            limit_s: how long the device may say nothing; once it has sent PROGRESS, `work_s` when that is longer.
 
         Raises:
             DeviceError: no answer came; says what was heard in its place.
@@ -159,6 +159,7 @@ class Exchange:
                     self._report(Progress.decode(event.body))
                     # The device has the request: from here on a repeat only helps when the answer is lost.
                     heard_at = time.monotonic()
+                    limit_s = max(limit_s, self.timeouts.work_s)
                     repeat_s = self.timeouts.longest_answer_s
                     repeat_at = heard_at + repeat_s + wire_s
 

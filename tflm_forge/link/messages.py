@@ -10,6 +10,7 @@ from tflm_forge.link.answers import (
     Empty,
     Info,
     InvokeResult,
+    LayerInfo,
     OpPage,
     ProfilePage,
     SelfTest,
@@ -30,6 +31,13 @@ class Space(IntEnum):
 
     INPUT = 0
     OUTPUT = 1
+
+
+class FillMode(IntEnum):
+    """What FILL makes a tensor's bytes of."""
+
+    PATTERN = 0
+    RANDOM = 1
 
 
 class ResetMode(IntEnum):
@@ -241,6 +249,38 @@ class CrcRequest(Request[int]):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FillRequest(Request[Empty]):
+    """Let the device make an input's bytes itself: from four bytes that repeat, or from a seed."""
+
+    TYPE = 0x14
+    NAME = "FILL"
+
+    index: int
+    mode: FillMode
+    value: int
+
+    def encode(self) -> bytes:
+        """Return the input, the mode, and the pattern or seed."""
+        return struct.pack("<BBI", self.index, self.mode, self.value)
+
+    def decode_answer(self, body: bytes) -> Empty:
+        """Check that the answer is empty."""
+        return _read_whole(Empty.read, body, self.NAME)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForgetRequest(Request[Empty]):
+    """Put the model's state back to what it was before the first inference."""
+
+    TYPE = 0x15
+    NAME = "FORGET"
+
+    def decode_answer(self, body: bytes) -> Empty:
+        """Check that the answer is empty."""
+        return _read_whole(Empty.read, body, self.NAME)
+
+
+@dataclass(frozen=True, kw_only=True)
 class SoakRequest(Request[SoakResult]):
     """Run many inferences on inputs made from a seed and compare the outputs of each with the first's."""
 
@@ -280,6 +320,44 @@ class ProfileRequest(Request[ProfilePage]):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LayerInfoRequest(Request[LayerInfo]):
+    """Size and CRC of an operator's first output; only firmware that keeps all tensors knows LAYER."""
+
+    TYPE = 0x22
+    NAME = "LAYER"
+
+    operator: int
+
+    def encode(self) -> bytes:
+        """Return the operator, and no length."""
+        return struct.pack("<HIH", self.operator, 0, 0)
+
+    def decode_answer(self, body: bytes) -> LayerInfo:
+        """Read size and CRC."""
+        return _read_whole(LayerInfo.read, body, self.NAME)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerRequest(Request[bytes]):
+    """Get bytes of an operator's first output; `length` is not 0."""
+
+    TYPE = 0x22
+    NAME = "LAYER"
+
+    operator: int
+    offset: int
+    length: int
+
+    def encode(self) -> bytes:
+        """Return which bytes are wanted."""
+        return struct.pack("<HIH", self.operator, self.offset, self.length)
+
+    def decode_answer(self, body: bytes) -> bytes:
+        """Return the bytes; there must be as many as were asked for."""
+        return _read_whole(lambda read: read.raw(self.length), body, self.NAME)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ResetRequest(Request[Empty]):
     """Start the device again, or leave the emulator."""
 
@@ -308,8 +386,11 @@ REQUEST_NAMES: dict[int, str] = {
         InvokeRequest,
         ReadRequest,
         CrcRequest,
+        FillRequest,
+        ForgetRequest,
         SoakRequest,
         ProfileRequest,
+        LayerRequest,
         ResetRequest,
     )
 }

@@ -26,8 +26,13 @@ from tflm_forge.link.messages import (
     ERROR_TYPE,
     CrcRequest,
     ErrorAnswer,
+    FillMode,
+    FillRequest,
+    ForgetRequest,
     InfoRequest,
     InvokeRequest,
+    LayerInfoRequest,
+    LayerRequest,
     OpsRequest,
     ProfileRequest,
     Progress,
@@ -162,6 +167,18 @@ class Session:
         """Get the CRC-32 of a tensor's bytes."""
         return self.request(CrcRequest(space=space, index=index))
 
+    def fill_pattern(self, index: int, pattern: int) -> None:
+        """Let the device fill an input with four bytes, a little-endian number, again and again."""
+        self.request(FillRequest(index=index, mode=FillMode.PATTERN, value=pattern))
+
+    def fill_random(self, index: int, seed: int) -> None:
+        """Let the device fill an input from a seed; `random_data.random_bytes` makes the same."""
+        self.request(FillRequest(index=index, mode=FillMode.RANDOM, value=seed))
+
+    def reset_state(self) -> None:
+        """Put the model's state (variables, streams) back to what it was before the first inference."""
+        self.request(ForgetRequest())
+
     def invoke(self, count: int = 1) -> InvokeResult:
         """Run inferences on the inputs as they are.
 
@@ -184,6 +201,28 @@ class Session:
             return self.request(ProfileRequest(start=start))
 
         return tuple(_collect(ask, ProfileRequest.NAME))
+
+    def layer_info(self, operator: int) -> tuple[int, int]:
+        """Get bytes and CRC-32 of what an operator of the main subgraph wrote to its first output.
+
+        Raises:
+            RefusedError: the operator has no output, or the firmware does not keep all tensors (UnknownRequest).
+        """
+        info = self.request(LayerInfoRequest(operator=operator))
+        return info.size_bytes, info.crc
+
+    def read_layer(self, operator: int) -> bytes:
+        """Get all bytes of what an operator of the main subgraph wrote to its first output.
+
+        Raises:
+            RefusedError: as `layer_info`.
+        """
+        size, _ = self.layer_info(operator)
+        step = self._exchange.mtu_bytes
+        return b"".join(
+            self.request(LayerRequest(operator=operator, offset=at, length=min(step, size - at)))
+            for at in range(0, size, step)
+        )
 
     def reset(self) -> Info:
         """Restart the device, and wait until it answers again."""
@@ -219,8 +258,7 @@ class Session:
             RefusedError: the device answered with an error status.
             DeviceError: no answer, or one of the wrong form.
         """
-        limit_s = silence_s or (self._timeouts.work_s if request.IS_LONG else self._timeouts.silence_s)
-        answer = self._exchange.send_and_wait(request, limit_s)
+        answer = self._exchange.send_and_wait(request, silence_s or self._timeouts.silence_s)
         if answer.type == ERROR_TYPE:
             raise self._refusal(request.NAME, answer)
         result = request.decode_answer(answer.body)

@@ -85,6 +85,7 @@ def _is_configured(folder: Path, build_dir: Path) -> bool:
 def _configure_command(folder: Path, build_dir: Path) -> Sequence[str | Path]:
     command: list[str | Path] = ["cmake", "-G", "Ninja", "-S", folder, "-B", build_dir]
     command += ["--toolchain", folder.resolve() / "toolchain.cmake"]
+    command += [f"-DPRECOMPILED_DIR={objects.precompiled_folder().as_posix()}", "--no-warn-unused-cli"]
     if has_tool(objects.TOOL):
         command += [f"-DCMAKE_{language}_COMPILER_LAUNCHER={objects.TOOL}" for language in ("C", "CXX")]
     return command

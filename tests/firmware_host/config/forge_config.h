@@ -1,5 +1,5 @@
 // What the generator would write for the fake firmware. The tests give the hash, which depends on
-// the model they make.
+// the model they make, and whether the firmware keeps all tensors and its model has state.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,8 @@ inline constexpr char kKernelSet[] = "none";
 inline constexpr uint8_t kBuildId[16] = {0xB0, 0xB1, 0xB2, 0xB3};
 inline constexpr uint8_t kModelSha256[32] = {0x50, 0x51, 0x52};
 inline constexpr uint16_t kLinkMtu = FAKE_MTU;
+inline constexpr bool kKeepTensors = FAKE_EXTRAS != 0;
+inline constexpr bool kHasState = FAKE_EXTRAS != 0;
 inline constexpr uint32_t kOpHash = FAKE_OP_HASH;
 inline constexpr int kOpCount = 3;
 

@@ -14,6 +14,7 @@ TIMEOUT_S = 20.0
 
 INFO, OPS, SELFTEST, TENSORS = 0x01, 0x02, 0x03, 0x04
 WRITE, INVOKE, READ, CRC = 0x10, 0x11, 0x12, 0x13
+FILL, FORGET = 0x14, 0x15
 SOAK, PROFILE, LAYER, MODEL, RESET = 0x20, 0x21, 0x22, 0x30, 0x7E
 PROGRESS, ERROR, ANSWER_BIT = 0xF0, 0xFF, 0x80
 
@@ -104,6 +105,12 @@ class HostDevice:
                     return frame
             self._receive()
 
+    def read_answer(self) -> Frame:
+        """Return the next frame that is no PROGRESS."""
+        while (frame := self.read_frame())[0] == PROGRESS:
+            pass
+        return frame
+
     def exchange(self, type_: int, body: bytes = b"") -> bytes:
         """Send a request and return the body of its answer; PROGRESS on the way is dropped."""
         answer_type, body = self.ask(type_, body)
@@ -114,11 +121,9 @@ class HostDevice:
         """Send a request and return type and body of its answer, which may be an error."""
         self.sequence = self.sequence % 255 + 1
         self.send(pack(type_, self.sequence, body))
-        while True:
-            answer_type, sequence, answer = self.read_frame()
-            assert sequence == self.sequence
-            if answer_type != PROGRESS:
-                return answer_type, answer
+        answer_type, sequence, answer = self.read_answer()
+        assert sequence == self.sequence
+        return answer_type, answer
 
     def refused(self, type_: int, body: bytes = b"") -> tuple[int, int]:
         """Send a request that must end in an error answer; return its status and detail."""

@@ -191,7 +191,7 @@ def test_fault_answers_the_request_that_it_cut_off(start_device: StartDevice) ->
     assert device.exchange(INVOKE, struct.pack("<I", 1))[:2] == b"\0\0"
     frame = pack(INVOKE, 99, struct.pack("<I", 1))
     device.send(frame)
-    answer = device.read_frame()
+    answer = device.read_answer()
     assert answer == (ERROR, 99, struct.pack("<BHI", INVOKE, FAULT, FAULT_RECORD[0]))
     assert "fault: pc=0x00001001 lr=0x00002002 cfsr=0x00003003\r\n" in device.text
     assert "fault in FULLY_CONNECTED, operator 0\r\n" in device.text

@@ -126,13 +126,13 @@ def test_repeated_request_is_answered_from_memory_and_run_once(start_device: Sta
     device.exchange(WRITE, write(b"abc"))
     frame = pack(INVOKE, 50, INVOKE_ONCE)
     device.send(frame * 3)
-    answers = [device.read_frame() for _ in range(3)]
+    answers = [device.read_answer() for _ in range(3)]
     assert answers[0][:2] == (INVOKE | ANSWER_BIT, 50)
     assert answers == answers[:1] * 3
     assert device.invocations() == 1
     # INFO was the last request since, so the same frame is a new request.
     device.send(frame)
-    assert device.read_frame()[1] == 50
+    assert device.read_answer()[1] == 50
     assert device.invocations() == 2
 
 
@@ -140,7 +140,7 @@ def test_another_sequence_or_another_body_is_run(start_device: StartDevice) -> N
     device = start_device()
     for sequence, body in ((1, 1), (2, 1), (2, 2), (3, 2)):
         device.send(pack(INVOKE, sequence, struct.pack("<I", body)))
-        assert device.read_frame()[:2] == (INVOKE | ANSWER_BIT, sequence)
+        assert device.read_answer()[:2] == (INVOKE | ANSWER_BIT, sequence)
     assert device.invocations() == 6
 
 

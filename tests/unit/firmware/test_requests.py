@@ -11,6 +11,8 @@ from tests.unit.firmware.host_device import (
     ANSWER_BIT,
     CRC,
     ERROR,
+    FILL,
+    FORGET,
     INFO,
     INVOKE,
     LAYER,
@@ -64,7 +66,7 @@ def test_info(start_device: StartDevice) -> None:
             bytes((0x50, 0x51, 0x52)).ljust(32, b"\0"),
             struct.pack("<IIHII", len(model), canonical_hash(model), 3, 4096, 3000),
             # The fake runtime's structures, on this computer.
-            struct.pack("<HH", 40, 8),
+            struct.pack("<HH", 40, 16),
             struct.pack("<II", 2048, 777),
             str8("fake-board"), str8("fake-runtime"), str8("1.2.3"), str8("none"), str8("9.8.7"),
         )
@@ -170,7 +172,14 @@ def test_invoke_that_fails(start_device: StartDevice) -> None:
         (INVOKE, struct.pack("<I", 0), BAD_REQUEST, 0),
         (SOAK, struct.pack("<II", 0, 1), BAD_REQUEST, 0),
         (RESET, b"\2", BAD_REQUEST, 0),
-        (LAYER, b"", UNKNOWN_REQUEST, 0),
+        (FILL, struct.pack("<BBI", 3, 0, 0), NO_SUCH_TENSOR, 0),
+        (FILL, struct.pack("<BBI", 0, 2, 0), BAD_REQUEST, 0),
+        (LAYER, struct.pack("<HIH", 4, 0, 0), NO_SUCH_TENSOR, 0),
+        (LAYER, struct.pack("<HIH", 65535, 0, 1), NO_SUCH_TENSOR, 0),
+        (LAYER, struct.pack("<HIH", 1, 0, 0), NO_SUCH_TENSOR, 0),
+        (LAYER, struct.pack("<HIH", 2, 0, 0), NO_SUCH_TENSOR, 0),
+        (LAYER, struct.pack("<HIH", 0, 17, 4), OUT_OF_RANGE, 20),
+        (LAYER, struct.pack("<HIH", 0, 0, 513), BAD_REQUEST, 0),
         (MODEL, b"\0", UNKNOWN_REQUEST, 0),
         (0x00, b"", UNKNOWN_REQUEST, 0),
         (0x55, b"body", UNKNOWN_REQUEST, 0),
@@ -189,6 +198,7 @@ def test_refusals(start_device: StartDevice, type_: int, body: bytes, status: in
     [
         (INFO, 0, False), (OPS, 2, False), (SELFTEST, 0, False), (TENSORS, 2, False), (WRITE, 6, True),
         (INVOKE, 4, False), (READ, 8, False), (CRC, 2, False), (SOAK, 8, False), (PROFILE, 2, False), (RESET, 1, False),
+        (FILL, 6, False), (FORGET, 0, False), (LAYER, 8, False),
     ],
 )  # fmt: skip
 def test_body_of_the_wrong_length(start_device: StartDevice, type_: int, length: int, may_be_longer: bool) -> None:
@@ -204,8 +214,8 @@ def test_reads_and_writes_of_nothing_at_the_end(start_device: StartDevice) -> No
     assert device.exchange(READ, struct.pack("<BBIH", INPUT, 0, 1000, 0)) == b""
 
 
-def soak_inputs(seed: int) -> list[bytes]:
-    """Make the data of SOAK as link.h says."""
+def soak_inputs(seed: int, only: int | None = None) -> list[bytes]:
+    """Make the data of SOAK as link.h says, or that of one input, as FILL does."""
     state = seed or 1
 
     def following() -> int:
@@ -215,10 +225,13 @@ def soak_inputs(seed: int) -> list[bytes]:
         state ^= state << 5 & 0xFFFFFFFF
         return state
 
-    int8 = bytes(following() & 0xFF for _ in range(1000))
-    signed = [(v := following()) - (v >> 31 << 32) for _ in range(5)]
-    floats = (np.array(signed, np.int32).astype(np.float32) * np.float32(2.0**-31)).astype("<f4").tobytes()
-    return [int8, floats, bytes(following() & 1 for _ in range(3))]
+    def make(index: int) -> bytes:
+        if index == 1:
+            signed = [(v := following()) - (v >> 31 << 32) for _ in range(5)]
+            return (np.array(signed, np.int32).astype(np.float32) * np.float32(2.0**-31)).astype("<f4").tobytes()
+        return bytes(following() & (1 if index == 2 else 0xFF) for _ in range(TENSOR_BYTES[index]))
+
+    return [make(index) for index in (range(3) if only is None else (only,))]
 
 
 @pytest.mark.parametrize("seed", [0, 1, 0x12345678, 0x80000000, 0xFFFFFFFF])
@@ -230,6 +243,77 @@ def test_soak(start_device: StartDevice, seed: int) -> None:
     assert [read_tensor(device, OUTPUT, i) for i in range(3)] == inputs
     assert np.isfinite(np.frombuffer(inputs[1], "<f4")).all()
     assert device.invocations() == 4
+
+
+@pytest.mark.parametrize("pattern", [0, 0x80808080, 0x7FC00000, 0x04030201])
+def test_fill_with_a_pattern(start_device: StartDevice, pattern: int) -> None:
+    device = start_device()
+    for index, size in enumerate(TENSOR_BYTES):
+        write_tensor(device, index, b"\1" * size)
+        if index == 2:  # a BOOL of another value than 0 and 1 would be no valid C++
+            pattern &= 0x01010101
+        assert device.exchange(FILL, struct.pack("<BBI", index, 0, pattern)) == b""
+        assert read_tensor(device, INPUT, index) == (struct.pack("<I", pattern) * size)[:size]
+
+
+def test_fill_at_random_makes_what_soak_makes(start_device: StartDevice) -> None:
+    """The first input as SOAK's first; the others as if they were the first."""
+    device = start_device()
+    for index, seed in ((0, 7), (1, 0), (1, 8), (2, 0xFFFFFFFF)):
+        assert device.exchange(FILL, struct.pack("<BBI", index, 1, seed)) == b""
+        assert read_tensor(device, INPUT, index) == soak_inputs(seed, only=index)[0]
+    assert device.invocations() == 0
+
+
+def test_soak_resets_the_state_before_each_loop(start_device: StartDevice) -> None:
+    device = start_device(stateful=1)
+    for _ in range(2):
+        status, done, crc, first, _ = struct.unpack("<HIIII", device.exchange(SOAK, struct.pack("<II", 5, 3)))
+        assert (status, done, first) == (OK, 5, NO_DIFFERENCE)
+        assert crc == zlib.crc32(b"".join(soak_inputs(3)))
+
+
+def test_invoke_keeps_the_state_until_it_is_told_to_forget(start_device: StartDevice) -> None:
+    device = start_device(stateful=1)
+    found = []
+    for step in range(4):
+        if step == 3:
+            assert device.exchange(FORGET) == b""
+        assert device.exchange(FILL, struct.pack("<BBI", 0, 0, 0)) == b""
+        device.exchange(INVOKE, struct.pack("<I", 1))
+        found.append(read_tensor(device, OUTPUT, 0)[0])
+    assert found == [0, 11, 22, 0]
+
+
+def test_arena_without_room_for_the_resource_variables(start_device: StartDevice) -> None:
+    device = start_device(arena_used=4000)
+    assert device.exchange(SELFTEST)[1:11] == struct.pack("<5H", 0, 0, 0, 0, 0x40)
+    assert "allocation: status 0x00000040" in device.text
+
+
+def read_layer(device: HostDevice, operator: int, size: int) -> bytes:
+    parts = [struct.pack("<HIH", operator, at, min(300, size - at)) for at in range(0, size, 300)]
+    return b"".join(device.exchange(LAYER, part) for part in parts)
+
+
+def test_layers(start_device: StartDevice) -> None:
+    """The fake interpreter's tensor n is the fake output n % 3; operator k of the model makes tensor k + 1."""
+    device = start_device()
+    inputs = soak_inputs(4)
+    for index, data in enumerate(inputs):
+        write_tensor(device, index, data)
+    device.exchange(INVOKE, struct.pack("<I", 1))
+    for operator in (0, 3):
+        data = inputs[(operator + 1) % 3]
+        answer = device.exchange(LAYER, struct.pack("<HIH", operator, 0, 0))
+        assert answer == struct.pack("<II", len(data), zlib.crc32(data))
+        assert read_layer(device, operator, len(data)) == data
+
+
+def test_layers_are_unknown_when_tensors_are_not_kept(start_device: StartDevice) -> None:
+    device = start_device(mtu=SMALL_MTU)
+    assert device.refused(LAYER, struct.pack("<HIH", 0, 0, 0)) == (UNKNOWN_REQUEST, 0)
+    assert device.exchange(FORGET) == b""
 
 
 def test_soak_goes_on_after_a_difference_and_reports_the_first(start_device: StartDevice) -> None:
@@ -272,6 +356,16 @@ def test_sending_progress_is_not_counted_as_inference(start_device: StartDevice)
     device = start_device(op_ticks=10, ticks_per_second=40, byte_ticks=3)
     assert device.exchange(INVOKE, struct.pack("<I", 4)) == struct.pack("<HQQQ", 0, 200, 50, 50)
     assert device.exchange(PROFILE, b"\0\0") == struct.pack("<HB4Q", 4, 4, 10, 10, 20, 10)
+
+
+def test_long_work_says_at_once_that_it_has_begun(start_device: StartDevice) -> None:
+    device = start_device()  # without a clock: nothing else would send PROGRESS
+    for type_, body, total in (
+        (INVOKE, struct.pack("<I", 3), 3), (SOAK, struct.pack("<II", 2, 1), 2), (PROFILE, b"\0\0", 1),
+    ):  # fmt: skip
+        device.send(pack(type_, 33, body))
+        assert device.read_frame() == (PROGRESS, 33, struct.pack("<II", 0, total))
+        assert device.read_frame()[:2] == (type_ | ANSWER_BIT, 33)
 
 
 @pytest.mark.parametrize(("type_", "body"), [(INVOKE, struct.pack("<I", 4)), (SOAK, struct.pack("<II", 4, 9))])

@@ -58,6 +58,8 @@ class SimulatedDevice:
     banner: str = "forge 0.1.0 board sim runtime bundled 0.1.0\nready\n"
     invoke_error: tuple[int, int] | None = None
     progress: int = 0
+    state: int = 1
+    layers: tuple[bytes, ...] = ()
     runs: dict[int, int] = field(default_factory=dict)
     _received: bytearray = field(default_factory=bytearray)
     _last: tuple[tuple[int, int, int], bytes] | None = None
@@ -103,8 +105,8 @@ class SimulatedDevice:
     def _answer(self, kind: int, body: bytes) -> bytes | tuple[int, int]:
         handler = {
             0x01: self._info, 0x02: self._ops, 0x03: self._selftest, 0x04: self._tensors, 0x10: self._write,
-            0x11: self._invoke, 0x12: self._read, 0x13: self._crc, 0x20: self._soak, 0x21: self._profile,
-            0x7E: lambda _: b"",
+            0x11: self._invoke, 0x12: self._read, 0x13: self._crc, 0x14: self._fill, 0x15: self._forget,
+            0x20: self._soak, 0x21: self._profile, 0x22: self._layer, 0x7E: lambda _: b"",
         }.get(kind)  # fmt: skip
         return (0x52, kind) if handler is None else handler(body)
 
@@ -172,6 +174,25 @@ class SimulatedDevice:
     def _crc(self, body: bytes) -> bytes:
         space, index = struct.unpack("<BB", body)
         return struct.pack("<I", zlib.crc32(bytes(self._tensor(space, index).data)))
+
+    def _fill(self, body: bytes) -> bytes | tuple[int, int]:
+        index, mode, value = struct.unpack("<BBI", body)
+        if mode != 0:
+            return (0x53, 0)
+        data = self.inputs[index].data
+        data[:] = (struct.pack("<I", value) * len(data))[: len(data)]
+        return b""
+
+    def _forget(self, _: bytes) -> bytes:
+        self.state = 0
+        return b""
+
+    def _layer(self, body: bytes) -> bytes | tuple[int, int]:
+        operator, offset, length = struct.unpack("<HIH", body)
+        if operator >= len(self.layers):
+            return (0x54, 0)
+        data = self.layers[operator]
+        return data[offset : offset + length] if length else struct.pack("<II", len(data), zlib.crc32(data))
 
     def _soak(self, body: bytes) -> bytes:
         loops, seed = struct.unpack("<II", body)

@@ -7,8 +7,13 @@ from tflm_forge.link.answers import CounterKind, Info, RegisteredOp, TensorInfo
 from tflm_forge.link.messages import (
     CrcRequest,
     ErrorAnswer,
+    FillMode,
+    FillRequest,
+    ForgetRequest,
     InfoRequest,
     InvokeRequest,
+    LayerInfoRequest,
+    LayerRequest,
     OpsRequest,
     ProfileRequest,
     Progress,
@@ -25,6 +30,7 @@ from tflm_forge.link.messages import (
 from tflm_forge.link.status import BOOT_STEPS
 
 WRITE = WriteRequest(space=Space.OUTPUT, index=2, offset=0x01020304, data=b"xy")
+LAYER = LayerRequest(operator=7, offset=5, length=3)
 READ = ReadRequest(space=Space.INPUT, index=1, offset=5, length=3)
 
 INFO_BODY = (
@@ -51,6 +57,10 @@ TENSOR = struct.pack("<BBBBiifiI", 1, 0, 9, 2, 1, 12, 0.25, -128, 12)
         (InvokeRequest(count=7), 0x11, "07000000"),
         (READ, 0x12, "00 01 05000000 0300"),
         (CrcRequest(space=Space.OUTPUT, index=1), 0x13, "01 01"),
+        (FillRequest(index=2, mode=FillMode.RANDOM, value=0xDEADBEEF), 0x14, "02 01 efbeadde"),
+        (ForgetRequest(), 0x15, ""),
+        (LayerInfoRequest(operator=0x0102), 0x22, "0201 00000000 0000"),
+        (LAYER, 0x22, "0700 05000000 0300"),
         (SoakRequest(loops=5000, seed=0xDEADBEEF), 0x20, "88130000 efbeadde"),
         (ProfileRequest(start=1), 0x21, "0100"),
         (ResetRequest(mode=ResetMode.LEAVE_EMULATOR), 0x7E, "01"),
@@ -152,6 +162,9 @@ def test_numbers_of_runs() -> None:
     assert (profile.total, profile.items) == (3, (5, 2**33))
     assert CrcRequest(space=Space.INPUT, index=0).decode_answer(b"\x04\x03\x02\x01") == 0x01020304
     assert READ.decode_answer(b"abc") == b"abc"
+    assert LAYER.decode_answer(b"abc") == b"abc"
+    layer = LayerInfoRequest(operator=1).decode_answer(struct.pack("<II", 70000, 0xCAFEBABE))
+    assert (layer.size_bytes, layer.crc) == (70000, 0xCAFEBABE)
 
 
 def test_progress_and_error() -> None:
@@ -170,6 +183,10 @@ GOOD: list[tuple[Request[object], bytes]] = [
     (InvokeRequest(), bytes(26)),
     (READ, b"abc"),
     (CrcRequest(space=Space.INPUT, index=0), bytes(4)),
+    (FillRequest(index=0, mode=FillMode.PATTERN, value=0), b""),
+    (ForgetRequest(), b""),
+    (LAYER, b"abc"),
+    (LayerInfoRequest(operator=1), bytes(8)),
     (SoakRequest(loops=1, seed=1), bytes(18)),
     (ProfileRequest(), b"\x01\x00\x01" + bytes(8)),
     (ResetRequest(), b""),

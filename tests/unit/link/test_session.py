@@ -53,7 +53,9 @@ def wide_device() -> SimulatedDevice:
 
 
 def test_every_method() -> None:
-    port = SimulatedPort(wide_device())
+    device = wide_device()
+    device.layers = (b"", bytes(range(150)))
+    port = SimulatedPort(device)
     with session_on(port) as session:
         info = session.connect()
         assert (info.board, info.mtu_bytes, info.arena_used_bytes) == ("sim", 64, 4000)
@@ -72,6 +74,16 @@ def test_every_method() -> None:
         assert session.crc(Space.INPUT, 0) == zlib.crc32(data)
         assert session.soak(10, 7).loops_done == 10
         assert session.profile() == (10, 11, 12, 13, 14)
+        session.fill_pattern(0, 0x04030201)
+        assert session.read_tensor(Space.INPUT, 0, 6) == b"\1\2\3\4\1\2"
+        with pytest.raises(RefusedError, match="FILL"):
+            session.fill_random(0, 1)
+        session.reset_state()
+        assert device.state == 0
+        assert session.layer_info(1) == (150, zlib.crc32(bytes(range(150))))
+        assert [session.read_layer(i) for i in range(2)] == list(device.layers)
+        with pytest.raises(RefusedError, match="LAYER"):
+            session.read_layer(2)
     assert port.closed
     assert max(len(w) for w in port.writes) <= 64 + 6 + 2 + 2
 

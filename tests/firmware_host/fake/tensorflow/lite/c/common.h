@@ -40,6 +40,7 @@ struct TfLiteTensor {
 
 struct TfLiteEvalTensor {
   TfLitePtrUnion data;
+  int index;  // of the fake alone
 };
 
 struct TfLiteContext;

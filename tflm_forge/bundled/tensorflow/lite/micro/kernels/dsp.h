@@ -63,26 +63,13 @@ inline Pair AddExtendedOdd(Pair addend, uint32_t quad) {
 }
 
 // sum + low(a) * low(b) + high(a) * high(b)
-inline int32_t MultiplyAddBoth(Pair a, Pair b, int32_t sum) {
-  // As an asm, for the intrinsic makes GCC treat the sticky overflow flag as live state.
-  int32_t result;
-  __asm__("smlad %0, %1, %2, %3" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
-  return result;
-}
+inline int32_t MultiplyAddBoth(Pair a, Pair b, int32_t sum) { return __smlad(a, b, sum); }
 
 // sum + low(a) * low(b)
-inline int32_t MultiplyAddLow(Pair a, Pair b, int32_t sum) {
-  int32_t result;
-  __asm__("smlabb %0, %1, %2, %3" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
-  return result;
-}
+inline int32_t MultiplyAddLow(Pair a, Pair b, int32_t sum) { return __smlabb(a, b, sum); }
 
 // sum + high(a) * high(b)
-inline int32_t MultiplyAddHigh(Pair a, Pair b, int32_t sum) {
-  int32_t result;
-  __asm__("smlatt %0, %1, %2, %3" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
-  return result;
-}
+inline int32_t MultiplyAddHigh(Pair a, Pair b, int32_t sum) { return __smlatt(a, b, sum); }
 
 #else
 

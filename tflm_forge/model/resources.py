@@ -1,0 +1,23 @@
+"""What a model keeps from one inference to the next, besides its file."""
+
+from tflm_forge.model.records import Model, Operator
+
+
+def count_resource_variables(model: Model) -> int:
+    """Return how many resource variables its VAR_HANDLE operators name: distinct containers and shared names."""
+    handles = (op for graph in model.subgraphs for op in graph.operators if op.name == "VAR_HANDLE")
+    return len({(op.options.get("container"), op.options.get("shared_name")) for op in handles})
+
+
+def has_state(model: Model) -> bool:
+    """Return whether an inference may leave something behind for the next one.
+
+    Variable tensors and resource variables do; CALL_ONCE and custom ops may.
+    """
+    operators = [op for graph in model.subgraphs for op in graph.operators]
+    has_variables = any(tensor.is_variable for graph in model.subgraphs for tensor in graph.tensors)
+    return has_variables or any(_may_remember(op) for op in operators)
+
+
+def _may_remember(operator: Operator) -> bool:
+    return bool(operator.custom_name) or operator.name in ("VAR_HANDLE", "CALL_ONCE")
