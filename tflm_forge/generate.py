@@ -1,6 +1,7 @@
 """Renders a firmware project: Model + Board + BuildPlan -> a folder that builds with or without forge."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from tflm_forge.ops.hash import op_hash
 from tflm_forge.resources import data_dir
 from tflm_forge.runtimes import BuildPlan
 
+_INCLUDE = re.compile(rb'^#include "([^"]+)"', re.MULTILINE)
 _LIST_NAME = ".forge-files"
 _BUILD_ID_BYTES = 16
 _SMALL_RAM_BYTES = 32 * 1024
@@ -97,7 +99,7 @@ def _render_files(
     """Return every file of the project by its relative name; forge_config.h still without the build id.
 
     Template context: model, board, plan, settings, arena, statuses, resource_variables, forge_version, runtime_root,
-    app_sources.
+    app_sources, runtime_users (those of app_sources that include the runtime's headers).
     """
     sources = _application_templates(board)
     context: dict[str, Any] = {
@@ -116,6 +118,7 @@ def _render_files(
     files["src/forge_config.h"] = _render(
         "firmware/forge_config.h.j2", _config_context(model, board, plan, settings, bytes(_BUILD_ID_BYTES))
     )
+    context["runtime_users"] = _runtime_users(files)
     files["linker.ld"] = _render("firmware/linker.ld.j2", context)
     files["CMakeLists.txt"] = _render("cmake/CMakeLists.txt.j2", context)
     files["toolchain.cmake"] = _render("cmake/toolchain.cmake.j2", context)
@@ -127,6 +130,18 @@ def _render_files(
         for name in (*plan.headers, *plan.sources):
             files[f"runtime/{name}"] = (plan.root / name).read_bytes()
     return files
+
+
+def _runtime_users(files: Mapping[str, bytes]) -> list[str]:
+    """Return the C++ sources that include a header of the runtime, directly or through their own headers."""
+    includes = {name: set(_INCLUDE.findall(content)) for name, content in files.items()}
+    users = {name for name, found in includes.items() if any(path.startswith(b"tensorflow/") for path in found)}
+    grown = True
+    while grown:
+        more = {name for name, found in includes.items() if any(f"src/{path.decode()}" in users for path in found)}
+        grown = not more <= users
+        users |= more
+    return sorted(name for name in users if name.endswith(".cc"))
 
 
 def _application_templates(board: Board) -> dict[str, str]:
