@@ -48,11 +48,17 @@ class BuildSettings:
         return self.profile == "release" if self.lto is None else self.lto
 
     @property
+    def strips_error_strings(self) -> bool:
+        """Whether the runtime's messages are left out."""
+        return self.profile == "release" if self.strip_error_strings is None else self.strip_error_strings
+
+    @property
     def mode_defines(self) -> tuple[str, ...]:
         """Preprocessor definitions that say what of a runtime's checks and messages is left out."""
-        release = self.profile == "release"
-        strips = release if self.strip_error_strings is None else self.strip_error_strings
-        return (*(("NDEBUG",) if release else ()), *(("TF_LITE_STRIP_ERROR_STRINGS",) if strips else ()))
+        return (
+            *(("NDEBUG",) if self.profile == "release" else ()),
+            *(("TF_LITE_STRIP_ERROR_STRINGS",) if self.strips_error_strings else ()),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

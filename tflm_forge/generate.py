@@ -1,6 +1,7 @@
 """Renders a firmware project: Model + Board + BuildPlan -> a folder that builds with or without forge."""
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,13 +16,14 @@ from tflm_forge.config import BuildSettings
 from tflm_forge.errors import UsageError
 from tflm_forge.files import write_if_changed
 from tflm_forge.link.status import STATUSES
-from tflm_forge.manifest import render_manifest
+from tflm_forge.manifest import MANIFEST_NAME, render_manifest
 from tflm_forge.model import Model
 from tflm_forge.model.resources import count_resource_variables, has_state
 from tflm_forge.ops.hash import op_hash
 from tflm_forge.resources import data_dir
 from tflm_forge.runtimes import BuildPlan
 
+_SAVING_NAME = "versus.json"
 _INCLUDE = re.compile(rb'^#include "([^"]+)"', re.MULTILINE)
 _LIST_NAME = ".forge-files"
 _BUILD_ID_BYTES = 16
@@ -67,6 +69,15 @@ def generate_project(
     files["src/forge_config.h"] = _render(
         "firmware/forge_config.h.j2", _config_context(model, board, plan, settings, build_id)
     )
+    files[MANIFEST_NAME] = render_manifest(
+        model,
+        board,
+        plan,
+        settings,
+        arena_bytes=arena.bytes,
+        arena_how=arena.how,
+        saving_bytes=_read_saving(folder, model, board, plan, settings),
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         own = _list_own(folder)
@@ -86,6 +97,23 @@ def generate_project(
     return Project(
         folder=folder, model=model, board=board, plan=plan, settings=settings, arena=arena, build_id=build_id
     )
+
+
+def write_saving(project: Project, saving_bytes: int) -> None:
+    """Keep how much flash registering all ops would cost more; the manifest of this very project has it from now on."""
+    fingerprint = fingerprint_project(project.model, project.board, project.plan, project.settings)
+    record = {"fingerprint": fingerprint, "saving_bytes": saving_bytes}
+    write_if_changed(project.folder / _SAVING_NAME, (json.dumps(record, indent=2) + "\n").encode())
+
+
+def _read_saving(folder: Path, model: Model, board: Board, plan: BuildPlan, settings: BuildSettings) -> int | None:
+    try:
+        record = json.loads((folder / _SAVING_NAME).read_text(encoding="utf-8"))
+        if record["fingerprint"] == fingerprint_project(model, board, plan, settings):
+            return int(record["saving_bytes"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return None
 
 
 def fingerprint_project(model: Model, board: Board, plan: BuildPlan, settings: BuildSettings) -> str:
@@ -125,7 +153,6 @@ def _render_files(
     if plan.precompiled_headers:
         files["precompile.cmake"] = _render("cmake/precompile.cmake.j2", context)
     files["model.tflite"] = model.data
-    files["ops.manifest.yaml"] = render_manifest(model, board, plan, arena_bytes=arena.bytes, arena_how=arena.how)
     if plan.headers:
         for name in (*plan.headers, *plan.sources):
             files[f"runtime/{name}"] = (plan.root / name).read_bytes()

@@ -48,24 +48,28 @@ struct Command {
 
 // The answer stays whole, so that a repeated request gets it again and is not run twice.
 struct LastAnswer {
-  uint8_t bytes[kFrameBytes];
   uint32_t length;  // 0 before the first answer
+  uint32_t request_crc;
   uint8_t request_type;
   uint8_t request_sequence;
-  uint32_t request_crc;
+  bool is_due;  // the request still runs
 };
 
 struct Progress {
-  bool active;        // no request runs kernels before the first StartProgress, but the boot does
-  uint32_t loops[2];  // done and in all, as PROGRESS sends them
-  uint64_t last_ticks;
   uint64_t reporting_ticks;
+  uint32_t last_ticks;  // the lower half is enough for the time between two
+  uint32_t loops[2];    // done and in all, as PROGRESS sends them
+  bool active;          // no request runs kernels before the first StartProgress, but the boot does
 };
 
-FrameReceiver g_receiver;
-LastAnswer g_last;
-Progress g_progress;
-bool g_request_runs;
+// One object, because each costs its address in every function that uses it; large arrays last,
+// because what is near costs less.
+struct {
+  Progress progress;
+  LastAnswer last;
+  FrameReceiver receiver;
+  uint8_t answer[kFrameBytes];
+} g_link;
 
 bool IsReady() { return g_device.interpreter != nullptr && g_device.fault == nullptr; }
 
@@ -189,46 +193,46 @@ Status Run(uint8_t type, Request& request) {
   return Status::kUnknownRequest;
 }
 
-void SendAnswer() { SendFrame(g_last.bytes, g_last.length); }
+void SendAnswer() { SendFrame(g_link.answer, g_link.last.length); }
 
 // Puts the head before the body that the handler wrote, or an error answer in its place.
 void FinishAnswer(Status status, uint32_t detail) {
-  g_last.bytes[0] = g_last.request_type | kAnswerBit;
-  g_last.bytes[1] = g_last.request_sequence;
+  g_link.answer[0] = g_link.last.request_type | kAnswerBit;
+  g_link.answer[1] = g_link.last.request_sequence;
   if (status != Status::kOk) {
-    g_last.bytes[0] = kErrorAnswer;
-    StartAnswer(g_last.bytes + kHeaderBytes, kLinkMtu);
-    Put8(g_last.request_type);
+    g_link.answer[0] = kErrorAnswer;
+    StartAnswer(g_link.answer + kHeaderBytes, kLinkMtu);
+    Put8(g_link.last.request_type);
     Put16(static_cast<uint32_t>(status));
     Put32(detail);
   }
-  g_last.length = static_cast<uint32_t>(AnswerEnd() - g_last.bytes);
-  g_request_runs = false;
+  g_link.last.length = static_cast<uint32_t>(AnswerEnd() - g_link.answer);
+  g_link.last.is_due = false;
   SendAnswer();
 }
 
 void SendProgress() {
-  uint8_t frame[kHeaderBytes + sizeof(g_progress.loops) + kCrcBytes];
+  uint8_t frame[kHeaderBytes + sizeof(g_link.progress.loops) + kCrcBytes];
   frame[0] = kProgress;
-  frame[1] = g_last.request_sequence;
-  std::memcpy(frame + kHeaderBytes, g_progress.loops, sizeof(g_progress.loops));
-  SendFrame(frame, kHeaderBytes + sizeof(g_progress.loops));
-  g_progress.last_ticks = BoardTicks();
+  frame[1] = g_link.last.request_sequence;
+  std::memcpy(frame + kHeaderBytes, g_link.progress.loops, sizeof(g_link.progress.loops));
+  SendFrame(frame, kHeaderBytes + sizeof(g_link.progress.loops));
+  g_link.progress.last_ticks = static_cast<uint32_t>(BoardTicks());
 }
 
 void HandleFrame() {
-  const uint8_t* frame = g_receiver.frame();
-  if (g_last.length != 0 && g_last.request_crc == g_receiver.crc() &&
-      g_last.request_type == frame[0] && g_last.request_sequence == frame[1]) {
+  const uint8_t* frame = g_link.receiver.frame();
+  if (g_link.last.length != 0 && g_link.last.request_crc == g_link.receiver.crc() &&
+      g_link.last.request_type == frame[0] && g_link.last.request_sequence == frame[1]) {
     SendAnswer();
     return;
   }
-  g_last.request_type = frame[0];
-  g_last.request_sequence = frame[1];
-  g_last.request_crc = g_receiver.crc();
-  g_request_runs = true;
-  StartAnswer(g_last.bytes + kHeaderBytes, kLinkMtu);
-  Request request = {frame + kHeaderBytes, g_receiver.length() - kHeaderBytes, 0};
+  g_link.last.request_type = frame[0];
+  g_link.last.request_sequence = frame[1];
+  g_link.last.request_crc = g_link.receiver.crc();
+  g_link.last.is_due = true;
+  StartAnswer(g_link.answer + kHeaderBytes, kLinkMtu);
+  Request request = {frame + kHeaderBytes, g_link.receiver.length() - kHeaderBytes, 0};
   const Status status = Run(frame[0], request);
   FinishAnswer(status, request.detail);
   if (frame[0] != kReset || status != Status::kOk) return;
@@ -241,35 +245,35 @@ void HandleFrame() {
 void ServeLink() {
   for (;;) {
     const int byte = UartRead();
-    if (byte >= 0 && g_receiver.Feed(static_cast<uint8_t>(byte))) HandleFrame();
+    if (byte >= 0 && g_link.receiver.Feed(static_cast<uint8_t>(byte))) HandleFrame();
   }
 }
 
 void AnswerFault(const FaultRecord& fault) {
-  if (g_request_runs) FinishAnswer(static_cast<Status>(fault.kind), fault.pc);
+  if (g_link.last.is_due) FinishAnswer(static_cast<Status>(fault.kind), fault.pc);
 }
 
 void StartProgress(uint32_t total) {
-  g_progress.loops[0] = 0;
-  g_progress.loops[1] = total;
-  g_progress.active = true;
+  g_link.progress.loops[0] = 0;
+  g_link.progress.loops[1] = total;
+  g_link.progress.active = true;
   SendProgress();
 }
 
 void ReportProgress(uint32_t done) {
-  g_progress.loops[0] = done;
+  g_link.progress.loops[0] = done;
   KeepAlive();
 }
 
 void KeepAlive() {
   const uint32_t ticks_per_second = BoardTicksPerSecond();
-  if (!g_progress.active || ticks_per_second == 0) return;
-  const uint64_t now = BoardTicks();
-  if (now - g_progress.last_ticks < ticks_per_second / 2) return;
+  if (!g_link.progress.active || ticks_per_second == 0) return;
+  const uint32_t now = static_cast<uint32_t>(BoardTicks());
+  if (now - g_link.progress.last_ticks < ticks_per_second / 2) return;
   SendProgress();
-  g_progress.reporting_ticks += g_progress.last_ticks - now;
+  g_link.progress.reporting_ticks += g_link.progress.last_ticks - now;
 }
 
-uint64_t InferenceTicks() { return BoardTicks() - g_progress.reporting_ticks; }
+uint64_t InferenceTicks() { return BoardTicks() - g_link.progress.reporting_ticks; }
 
 }  // namespace forge

@@ -23,6 +23,9 @@ constexpr uint32_t kOpHeadBytes = 9;
 // Each table is paid for by its bytes, so a file whose vectors share no tables needs less than 1.
 constexpr uint32_t kWorkPerByte = 4;
 
+// The budget is looked at once a table: what one table's fields cost must not lead out of its type.
+constexpr uint32_t kMaxBytes = INT32_MAX / 32;
+
 // What is checked of one field, and an argument. Fields are in the order of TFLite's schema.
 enum Kind : uint8_t {
   kInline = 0x00,      // a value in the table itself; argument: its bytes
@@ -37,55 +40,41 @@ enum Kind : uint8_t {
   kRequired = 0x80,  // with any of these: the runtimes read it without looking whether it is there
 };
 
-enum TableKind : uint8_t {
-  kOperatorCode,
-  kBufferTable,
-  kTensor,
-  kQuantization,
-  kOperator,
-  kOptions,
-  kSubgraph,
-  kMetadata,
-};
+using Table = ModelWalk::TableKind;
+
+constexpr uint8_t kBuffersSpec = kRequired | kTables | Table::kBufferTable;
 
 // The fields of all tables in the order of TableKind. Only their op knows the fields of options.
 constexpr uint8_t kFields[] = {
+    // model
+    kInline | 4, kRequired | kTables | Table::kOperatorCode, kRequired | kTables | Table::kSubgraph,
+    kIgnored, kBuffersSpec, kIgnored, kTables | Table::kMetadata,
     // operator code
     kInline | 1, kString, kInline | 4, kInline | 4,
     // buffer
     kVector | 1,
     // tensor
-    kVector | 4, kIgnored, kBuffer, kString, kTable | kQuantization, kIgnored, kIgnored,
+    kVector | 4, kIgnored, kBuffer, kString, kTable | Table::kQuantization, kIgnored, kIgnored,
     kVector | 4,
     // quantization
     kVector | 4, kVector | 4, kVector | 4, kVector | 8,
     // operator
-    kOpcode, kRequired | kIndices | 1, kRequired | kIndices, kIgnored, kTable | kOptions,
+    kOpcode, kRequired | kIndices | 1, kRequired | kIndices, kIgnored, kTable | Table::kOptions,
     kVector | 1, kIgnored, kVector | 1, kIndices | 1,
     // options
     // subgraph
-    kRequired | kTables | kTensor, kRequired | kIndices, kRequired | kIndices, kTables | kOperator,
+    kRequired | kTables | Table::kTensor, kRequired | kIndices, kRequired | kIndices, kTables | Table::kOperator,
     // metadata
     kRequired | kString, kBuffer};
 
 // Where the fields of each kind of table start; those of the next kind end them.
-constexpr uint8_t kFirstField[] = {0, 4, 5, 13, 17, 26, 26, 30, sizeof(kFields)};
+constexpr uint8_t kFirstField[] = {0, 7, 11, 12, 20, 24, 33, 33, 37, sizeof(kFields)};
 
-static_assert(sizeof(kFirstField) == kMetadata + 2, "one entry for each kind, and the end");
+static_assert(sizeof(kFirstField) == Table::kTableKinds + 1, "one entry for each kind, and the end");
 
-// The vectors of the model's own table: those that others refer to by index come first.
-struct ModelField {
-  uint8_t field;
-  uint8_t spec;
-};
-constexpr ModelField kModelFields[] = {ModelField{1, kRequired | kTables | kOperatorCode},
-                                       ModelField{4, kRequired | kTables | kBufferTable},
-                                       ModelField{2, kRequired | kTables | kSubgraph},
-                                       ModelField{6, kTables | kMetadata}};
-enum ModelVector : uint32_t { kOpcodes, kBuffers, kSubgraphs, kMetadataVector, kModelVectors };
-
-// Other fields that are read, by their numbers in the schema.
+// Fields that are read, by their numbers in the schema.
 constexpr uint32_t kModelVersion = 0;
+constexpr uint32_t kModelBuffers = 4;
 constexpr uint32_t kSubgraphOperators = 3;
 constexpr uint32_t kOperatorOpcode = 0;
 constexpr uint32_t kOperatorOutputs = 2;
@@ -107,29 +96,22 @@ int CompareOps(const OpUse& left, const OpUse& right) {
 Status ModelWalk::Open(const uint8_t* data, uint32_t size) {
   data_ = data;
   size_ = size;
-  budget_ = size * kWorkPerByte;
+  budget_ = static_cast<int32_t>(size * kWorkPerByte);
   operators_ = 0;
   op_count_ = 0;
   op_hash_ = 0;
   if (reinterpret_cast<uintptr_t>(data) % kAlignment != 0) return Status::kModelMisaligned;
-  if (size < kIdentifierEnd || size > INT32_MAX / kWorkPerByte) return Status::kModelTruncated;
+  if (size < kIdentifierEnd || size > kMaxBytes) return Status::kModelTruncated;
   if (Read32(4) != kIdentifier) return Status::kModelIdentifier;
   const uint32_t root = Read32(0);
   if (!CheckInline(root)) return Status::kModelTruncated;
   if (!CheckField(root, kModelVersion, kInline | 4)) return Status::kModelTruncated;
   const uint32_t version = Field(root, kModelVersion);
   if (version == 0 || Read32(version) != kSchemaVersion) return Status::kModelSchema;
-  return CheckModel(root) && HashOps() ? Status::kOk : Status::kModelTruncated;
-}
-
-bool ModelWalk::CheckModel(uint32_t root) {
-  for (uint32_t i = 0; i < kModelVectors; ++i) {
-    const uint32_t field = kModelFields[i].field;
-    if (!CheckField(root, field, kModelFields[i].spec)) return false;
-    const uint32_t position = Field(root, field);
-    if (position != 0) vectors_[i] = Target(position);
-  }
-  return Count(vectors_[kSubgraphs]) > 0;
+  // Tensors refer to buffers, whose field comes after that of the subgraphs.
+  const bool sound = CheckField(root, kModelBuffers, kBuffersSpec) && CheckTable(root, kModel) &&
+                     Count(vectors_[kSubgraph]) > 0 && HashOps();
+  return sound ? Status::kOk : Status::kModelTruncated;
 }
 
 bool ModelWalk::CheckTable(uint32_t table, uint32_t kind) {
@@ -151,7 +133,8 @@ bool ModelWalk::CheckInline(uint32_t table) {
   const uint32_t table_bytes = Read16(vtable + 2);
   if (vtable_bytes < 4 || vtable_bytes % 2 != 0 || vtable_bytes > size_ - vtable) return false;
   if (table_bytes < 4 || table_bytes > size_ - table) return false;
-  return Charge(vtable_bytes + table_bytes);
+  Charge(4 + vtable_bytes + table_bytes);
+  return budget_ >= 0;
 }
 
 // Checks one field of a table that passed CheckInline.
@@ -168,8 +151,8 @@ bool ModelWalk::CheckField(uint32_t table, uint32_t field, uint32_t spec) {
     if (position % 4 != 0) return false;
     value = Read32(position);
   }
-  if (kind == kOpcode) return value < Count(vectors_[kOpcodes]);
-  if (kind == kBuffer) return value < Count(vectors_[kBuffers]);
+  if (kind == kOpcode) return value < Count(vectors_[kOperatorCode]);
+  if (kind == kBuffer) return value < Count(vectors_[kBufferTable]);
   if (position == 0) return (spec & kRequired) == 0;
   if (value == 0 || value > size_ - position) return false;
   const uint32_t target = position + value;
@@ -189,15 +172,14 @@ bool ModelWalk::CheckField(uint32_t table, uint32_t field, uint32_t spec) {
 
 bool ModelWalk::CheckTables(uint32_t vector, uint32_t kind) {
   if (!CheckVector(vector, 4)) return false;
+  vectors_[kind] = vector;
   const uint32_t count = Count(vector);
-  if (kind == kTensor) tensors_ = count;
-  if (kind == kOperator) operators_ += count;
-  if (operators_ > kMaxOperators) return false;
+  if (kind == kOperator && (operators_ += count) > kMaxOperators) return false;
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t position = vector + 4 + 4 * i;
     const uint32_t offset = Read32(position);
     if (offset == 0 || offset > size_ - position) return false;
-    if (!Charge(4) || !CheckTable(position + offset, kind)) return false;
+    if (!CheckTable(position + offset, kind)) return false;
   }
   return true;
 }
@@ -205,9 +187,10 @@ bool ModelWalk::CheckTables(uint32_t vector, uint32_t kind) {
 bool ModelWalk::CheckIndices(uint32_t vector, int32_t lowest) {
   if (!CheckVector(vector, 4)) return false;
   const uint32_t count = Count(vector);
+  Charge(4 * count);
   for (uint32_t i = 0; i < count; ++i) {
     const int32_t index = static_cast<int32_t>(Read32(vector + 4 + 4 * i));
-    if (index < lowest || index >= static_cast<int32_t>(tensors_) || !Charge(4)) return false;
+    if (index < lowest || index >= static_cast<int32_t>(Count(vectors_[kTensor]))) return false;
   }
   return true;
 }
@@ -221,18 +204,14 @@ bool ModelWalk::CheckVector(uint32_t vector, uint32_t element_bytes) const {
 bool ModelWalk::CheckString(uint32_t string) {
   if (!CheckVector(string, 1)) return false;
   const uint32_t length = Count(string);
-  if (length >= size_ - string - 4 || data_[string + 4 + length] != 0 || !Charge(length))
-    return false;
+  if (length >= size_ - string - 4 || data_[string + 4 + length] != 0) return false;
+  Charge(length);
   return std::strlen(reinterpret_cast<const char*>(data_ + string + 4)) == length;
 }
 
 // Vectors that share their tables would let a small file cost quadratic time, so every byte visited
-// is paid for.
-bool ModelWalk::Charge(uint32_t work) {
-  if (work > budget_) return false;
-  budget_ -= work;
-  return true;
-}
+// is paid for; CheckInline looks whether anything is left.
+void ModelWalk::Charge(uint32_t work) { budget_ -= static_cast<int32_t>(work); }
 
 bool ModelWalk::HashOps() {
   uint32_t count = 0;
@@ -252,8 +231,8 @@ bool ModelWalk::HashOps() {
 bool ModelWalk::Next(OpUse* op) const {
   OpUse next;
   bool found = false;
-  for (uint32_t i = 0; i < Count(vectors_[kSubgraphs]); ++i) {
-    const uint32_t operators = Field(Element(vectors_[kSubgraphs], i), kSubgraphOperators);
+  for (uint32_t i = 0; i < Count(vectors_[kSubgraph]); ++i) {
+    const uint32_t operators = Field(Element(vectors_[kSubgraph], i), kSubgraphOperators);
     if (operators == 0) continue;
     const uint32_t vector = Target(operators);
     for (uint32_t k = 0; k < Count(vector); ++k) {
@@ -269,7 +248,7 @@ bool ModelWalk::Next(OpUse* op) const {
 }
 
 int32_t ModelWalk::OutputOf(uint32_t operator_index) const {
-  const uint32_t operators = Field(Element(vectors_[kSubgraphs], 0), kSubgraphOperators);
+  const uint32_t operators = Field(Element(vectors_[kSubgraph], 0), kSubgraphOperators);
   if (operators == 0 || operator_index >= Count(Target(operators))) return -1;
   const uint32_t table = Element(Target(operators), operator_index);
   const uint32_t outputs = Target(Field(table, kOperatorOutputs));
@@ -278,7 +257,7 @@ int32_t ModelWalk::OutputOf(uint32_t operator_index) const {
 
 OpUse ModelWalk::OpOf(uint32_t operator_table) const {
   const uint32_t index = Field(operator_table, kOperatorOpcode);
-  const uint32_t code = Element(vectors_[kOpcodes], index == 0 ? 0 : Read32(index));
+  const uint32_t code = Element(vectors_[kOperatorCode], index == 0 ? 0 : Read32(index));
   const uint32_t deprecated = Field(code, kCodeDeprecated);
   const uint32_t builtin = Field(code, kCodeBuiltin);
   const uint32_t version = Field(code, kCodeVersion);

@@ -20,6 +20,20 @@ int CompareOps(const OpUse& left, const OpUse& right);
 
 class ModelWalk {
  public:
+  // Tables of TFLite's schema.
+  enum TableKind : uint8_t {
+    kModel,
+    kOperatorCode,
+    kBufferTable,
+    kTensor,
+    kQuantization,
+    kOperator,
+    kOptions,
+    kSubgraph,
+    kMetadata,
+    kTableKinds,
+  };
+
   // Checks the whole model; the other members may be used only when this returned kOk.
   Status Open(const uint8_t* data, uint32_t size);
 
@@ -36,7 +50,6 @@ class ModelWalk {
   uint32_t op_hash() const { return op_hash_; }
 
  private:
-  bool CheckModel(uint32_t root);
   bool CheckTable(uint32_t table, uint32_t kind);
   bool CheckInline(uint32_t table);
   bool CheckField(uint32_t table, uint32_t field, uint32_t spec);
@@ -44,7 +57,7 @@ class ModelWalk {
   bool CheckIndices(uint32_t vector, int32_t lowest);
   bool CheckVector(uint32_t vector, uint32_t element_bytes) const;
   bool CheckString(uint32_t string);
-  bool Charge(uint32_t work);
+  void Charge(uint32_t work);
   bool HashOps();
 
   uint32_t Read16(uint32_t position) const;
@@ -57,12 +70,11 @@ class ModelWalk {
 
   const uint8_t* data_ = nullptr;
   uint32_t size_ = 0;
-  uint32_t budget_ = 0;       // work that is left; see Charge
-  uint32_t operators_ = 0;    // operators seen by the check
-  uint32_t tensors_ = 0;      // tensors of the subgraph under the check
-  uint32_t vectors_[4] = {};  // positions of operator codes, buffers, subgraphs and metadata
+  int32_t budget_ = 0;      // work that is left; see Charge
+  uint32_t operators_ = 0;  // operators seen by the check
   uint32_t op_count_ = 0;
   uint32_t op_hash_ = 0;
+  uint32_t vectors_[kTableKinds] = {};  // for each kind the vector of such tables that was checked last
 };
 
 }  // namespace forge

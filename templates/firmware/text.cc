@@ -20,7 +20,8 @@ void WriteNumber(uint32_t value, uint32_t base, uint32_t least_digits) {
   char digits[kMostDigits];
   uint32_t start = kMostDigits;
   do {
-    digits[--start] = "0123456789ABCDEF"[value % base];
+    const uint32_t digit = value % base;
+    digits[--start] = static_cast<char>(digit + (digit < 10 ? '0' : 'A' - 10));
     value /= base;
   } while (value != 0 || kMostDigits - start < least_digits);
   Write(digits + start, kMostDigits - start);

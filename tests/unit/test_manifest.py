@@ -16,7 +16,8 @@ from tests.conftest import EXAMPLES
 from tests.modelmaker import make_single_op_model
 from tflm_forge.board import load_board
 from tflm_forge.config import BuildSettings
-from tflm_forge.manifest import render_manifest
+from tflm_forge.errors import UsageError
+from tflm_forge.manifest import read_build, render_manifest
 from tflm_forge.model import load_model, read_model
 from tflm_forge.runtimes import plan_build
 
@@ -42,7 +43,7 @@ def _render(path: Path, board: str = "stm32f4", **changes: Any) -> bytes:
     model = load_model(path)
     settings = BuildSettings(runtime="bundled", **changes)
     plan = plan_build(model, load_board(board).core, settings)
-    return render_manifest(model, load_board(board), plan, arena_bytes=4096, arena_how="measured")
+    return render_manifest(model, load_board(board), plan, settings, arena_bytes=4096, arena_how="measured")
 
 
 def _read(text: bytes) -> dict[str, Any]:
@@ -77,6 +78,23 @@ def test_op_hash_is_the_crc_of_the_op_set(path: Path) -> None:
     assert _read(_render(path))["op_hash"] == f"0x{zlib.crc32(packed):08X}"
 
 
+def test_settings_can_be_read_back(tmp_path: Path) -> None:
+    (tmp_path / "ops.manifest.yaml").write_bytes(_render(DIGITS, profile="debug", optimize="2"))
+    facts = read_build(tmp_path)
+    assert (facts.model_name, facts.board) == ("digits.tflite", "stm32f4")
+    settings = facts.settings
+    assert (settings.runtime, settings.profile, settings.optimize) == ("bundled", "debug", "2")
+    assert not settings.uses_lto
+    assert not settings.strips_error_strings
+
+
+@pytest.mark.parametrize("text", ["", "a: [", "tflm_operator_manifest: 3", "tflm_operator_manifest: {board: x}"])
+def test_damaged_manifest_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "ops.manifest.yaml").write_text(text)
+    with pytest.raises(UsageError, match=r"ops\.manifest\.yaml"):
+        read_build(tmp_path)
+
+
 def test_same_model_gives_the_same_bytes() -> None:
     assert _render(DIGITS) == _render(DIGITS)
 
@@ -84,8 +102,9 @@ def test_same_model_gives_the_same_bytes() -> None:
 def test_names_of_a_model_can_not_leave_their_place() -> None:
     data = make_single_op_model("RELU").replace(b"output", b'o"\n:#\\')
     model = read_model(data, name="- a: {b}\n'c'.tflite")
-    plan = plan_build(model, load_board("stm32f4").core, BuildSettings(runtime="bundled"))
-    manifest = _read(render_manifest(model, load_board("stm32f4"), plan, arena_bytes=16, arena_how="measured"))
+    settings = BuildSettings(runtime="bundled")
+    plan = plan_build(model, load_board("stm32f4").core, settings)
+    manifest = _read(render_manifest(model, load_board("stm32f4"), plan, settings, arena_bytes=16, arena_how="measured"))
     assert manifest["model"]["file"] == model.name
     assert manifest["ops"][0]["first_layer"] == plan.registrations[0].use.first_layer
 

@@ -1,7 +1,7 @@
 """`forge size`: where flash and RAM of a firmware went."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,9 +13,15 @@ def run(
     top: Annotated[
         int, typer.Option("--top", min=0, metavar="N", help="How many of the largest symbols to show.")
     ] = 15,
+    versus: Annotated[
+        Literal["all-ops"] | None,
+        typer.Option("--versus", help="Build the same firmware with every op registered, and compare."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show flash and RAM of a firmware: model, code, constants, arena, and the largest symbols.
+
+    With --versus all-ops, what exact registration saves; the folder's manifest gets the figure.
 
     Example: forge size build/digits-stm32f4
     """
@@ -23,6 +29,9 @@ def run(
     from tflm_forge.elf import read_elf
     from tflm_forge.size import measure_size
 
+    if versus is not None:
+        _show_versus(target, as_json=as_json)
+        return
     path = target / "firmware.elf" if target.is_dir() else target
     report = measure_size(read_elf(path), top=top)
     if as_json:
@@ -63,3 +72,30 @@ def run(
     if report.largest:
         largest = [(f"{s.size_bytes:,}", f"0x{s.address:08X}", s.name) for s in report.largest]
         show_table("Largest symbols in flash, without the model", ("bytes", "address", "symbol"), largest, right=(0,))
+
+
+def _show_versus(folder: Path, *, as_json: bool) -> None:
+    from tflm_forge.console import show_json, show_note, show_table
+    from tflm_forge.versus import compare_with_all_ops
+
+    result = compare_with_all_ops(folder, show_note)
+    small, large = result.minimal, result.all_ops
+    if as_json:
+        show_json(
+            {
+                "tflm_forge_versus": 1,
+                "ops": result.minimal_ops,
+                "without_model_bytes": small.without_model_bytes,
+                "all_ops": result.all_ops_count,
+                "all_ops_without_model_bytes": large.without_model_bytes,
+                "saving_bytes": result.saving_bytes,
+            }
+        )
+        return
+    rows = [
+        ("exact", result.minimal_ops, f"{small.without_model_bytes:,}", f"{small.ram_bytes:,}"),
+        ("all ops", result.all_ops_count, f"{large.without_model_bytes:,}", f"{large.ram_bytes:,}"),
+        ("saving", "", f"{result.saving_bytes:,}", f"{large.ram_bytes - small.ram_bytes:,}"),
+    ]
+    columns = ("registered", "ops", "flash without the model", "RAM")
+    show_table(f"Exact registration against all ops: {folder}", columns, rows, right=(1, 2, 3))

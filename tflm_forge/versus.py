@@ -1,0 +1,111 @@
+"""What registering every op of the runtime would cost: the same firmware, built with all of them."""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tflm_forge.board import load_board
+from tflm_forge.elf import read_elf
+from tflm_forge.errors import FitError, UsageError
+from tflm_forge.generate import Arena, Project, generate_project, write_saving
+from tflm_forge.manifest import read_build
+from tflm_forge.model import OpUse, load_model, op_set
+from tflm_forge.ops.catalogue import Catalogue
+from tflm_forge.runtimes import load_runtime
+from tflm_forge.size import SizeReport, measure_size
+from tflm_forge.toolchains import cmake
+
+_ALL_OPS_FOLDER = "all-ops"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Versus:
+    """Flash of a firmware without its model, and of the same firmware with every op registered."""
+
+    minimal: SizeReport
+    minimal_ops: int
+    all_ops: SizeReport
+    all_ops_count: int
+
+    @property
+    def saving_bytes(self) -> int:
+        """Flash that exact registration saves."""
+        return self.all_ops.without_model_bytes - self.minimal.without_model_bytes
+
+
+def compare_with_all_ops(folder: Path, report: Callable[[str], None]) -> Versus:
+    """Build the firmware of a folder once more with all ops registered, and compare their flash.
+
+    The project with all ops is kept in a folder below, its objects in the shared cache. Where it does not fit the
+    board's flash, it is linked with as much as it takes. The manifest of the folder gets the saving.
+
+    Args:
+        folder: a folder that `forge build` made.
+        report: gets one line for each step that takes time.
+
+    Raises:
+        UsageError: the folder holds no build.
+        ToolError: the build failed.
+    """
+    facts = read_build(folder)
+    settings, board = facts.settings, load_board(facts.board)
+    model = dataclasses.replace(load_model(folder / "model.tflite"), name=facts.model_name)
+    elf = folder / "firmware.elf"
+    if not elf.is_file():
+        raise UsageError(f"{folder}: holds no firmware.elf", hint="Build with `forge build` first.")
+    runtime = load_runtime(settings.runtime)
+    ops = op_set(model)
+    arena = Arena(bytes=settings.arena_bytes or 0, how="as in the firmware it is compared with")
+    project = Project(
+        folder=folder,
+        model=model,
+        board=board,
+        plan=runtime.plan(ops, board.core, settings),
+        settings=settings,
+        arena=arena,
+        build_id=b"",
+    )
+    every = _every_op(runtime.catalogue())
+    report(f"building with all {len(every)} ops of {settings.runtime}")
+    plan = runtime.plan(every, board.core, settings)
+    whole = generate_project(folder / _ALL_OPS_FOLDER, model, board, plan, settings, arena)
+    versus = Versus(
+        minimal=measure_size(read_elf(elf)),
+        minimal_ops=len(ops),
+        all_ops=measure_size(read_elf(_build_whatever_size(whole))),
+        all_ops_count=len(every),
+    )
+    write_saving(project, versus.saving_bytes)
+    return versus
+
+
+def _every_op(catalogue: Catalogue) -> tuple[OpUse, ...]:
+    """Return all ops of a runtime, as a model without any hint on types would use them."""
+    return tuple(
+        OpUse(
+            builtin_code=op.builtin_code,
+            custom_name=op.custom_name,
+            name=op.name,
+            version=op.max_version,
+            count=0,
+            first_layer="",
+            types=(),
+        )
+        for _, op in sorted(catalogue.ops.items())
+    )
+
+
+def _build_whatever_size(project: Project) -> Path:
+    try:
+        return cmake.build(project).elf
+    except FitError as error:
+        board = project.board
+        regions = tuple(
+            dataclasses.replace(r, length_bytes=r.length_bytes + -(-error.bytes_over.get(r.name, 0) // 4096) * 4096)
+            for r in board.regions
+        )
+        larger = dataclasses.replace(board, regions=regions)
+        return cmake.build(
+            generate_project(project.folder, project.model, larger, project.plan, project.settings, project.arena)
+        ).elf
