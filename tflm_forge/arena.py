@@ -21,6 +21,7 @@ STEP_BYTES = 16
 _RECORD_NAME = "arena.json"
 _TRIAL_NAME = ".arena-trial.elf"
 _TIMEOUTS = Timeouts(boot_s=5.0, silence_s=2.0, work_s=120.0)
+_SIZE_BYTES = 4
 _SIZE_SYMBOL = "g_forge_arena_bytes"
 _TENSOR_BYTES = 96
 _OPERATOR_BYTES = 256
@@ -68,7 +69,7 @@ def _round_up(size: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Trial:
+class Trial:
     """What firmware with one arena size did: whether it became ready, and how much it says it uses."""
 
     ready: bool
@@ -92,19 +93,42 @@ def measure_arena(elf: Path, board: Board, *, limit_bytes: int) -> Arena | None:
     Raises:
         DeviceError: firmware with limit_bytes does not answer or does not run.
     """
-    first = _boot(elf, board, limit_bytes)
+    size = find_smallest(_make_probe(elf, board).boot, limit_bytes)
+    if size is None:
+        return None
+    machine = board.emulator.machine if board.emulator else ""
+    return Arena(bytes=size, how=f"measured on {machine}: {size - STEP_BYTES} bytes fail")
+
+
+def find_smallest(boot: Callable[[int], Trial], limit_bytes: int) -> int | None:
+    """Return the smallest size with which firmware runs, having tried the one below it; None when none does.
+
+    Args:
+        boot: runs the firmware with an arena of so many bytes; raises DeviceError when it does not answer.
+        limit_bytes: the largest size that can be tried.
+
+    Raises:
+        DeviceError: with limit_bytes it does not answer.
+    """
+
+    def works(size: int) -> bool:
+        try:
+            return boot(size).ready
+        except DeviceError:  # Too small an arena may also hang or fault.
+            return False
+
+    first = boot(limit_bytes)
     if not first.ready:
         return None
     size = min(_round_up(max(first.used_bytes, STEP_BYTES)), limit_bytes)
     step = STEP_BYTES
     low = 0
-    while size < limit_bytes and not _works(elf, board, size):
+    while size < limit_bytes and not works(size):
         low, size, step = size, min(size + step, limit_bytes), step * 2
-    size = _bisect(lambda n: _works(elf, board, n), low, size)
-    while size > STEP_BYTES and _works(elf, board, size - STEP_BYTES):
+    size = _bisect(works, low, size)
+    while size > STEP_BYTES and works(size - STEP_BYTES):
         size -= STEP_BYTES
-    machine = board.emulator.machine if board.emulator else ""
-    return Arena(bytes=size, how=f"measured on {machine}: {size - STEP_BYTES} bytes fail")
+    return size
 
 
 def _bisect(works: Callable[[int], bool], low: int, high: int) -> int:
@@ -120,44 +144,43 @@ def _bisect(works: Callable[[int], bool], low: int, high: int) -> int:
     return high
 
 
-def _works(elf: Path, board: Board, size: int) -> bool:
-    """Whether firmware with this arena size runs; too small a one may also hang or fault."""
-    try:
-        return _boot(elf, board, size).ready
-    except DeviceError:
-        return False
+@dataclass(frozen=True, kw_only=True)
+class _Probe:
+    """Firmware whose arena size is a constant at a known place of its ELF."""
+
+    path: Path
+    data: bytes
+    offset: int
+    board: Board
+
+    def boot(self, size: int) -> Trial:
+        """Boot with this arena size and, when the firmware is ready, run one inference.
+
+        Raises:
+            DeviceError: it did not answer, or the inference failed.
+        """
+        end = self.offset + _SIZE_BYTES
+        self.path.write_bytes(self.data[: self.offset] + size.to_bytes(_SIZE_BYTES, "little") + self.data[end:])
+        try:
+            with (
+                open_target(self.board, self.path) as target,
+                open_session(target.url, target=target, timeouts=_TIMEOUTS) as session,
+            ):
+                info = session.connect()
+                if info.ready:
+                    session.invoke()
+                return Trial(ready=info.ready, used_bytes=info.arena_used_bytes)
+        finally:
+            self.path.unlink(missing_ok=True)
 
 
-def _boot(elf: Path, board: Board, size: int) -> _Trial:
-    """Boot firmware with this arena size and, when it is ready, run one inference.
-
-    Raises:
-        DeviceError: it did not answer, or the inference failed.
-    """
-    trial = elf.with_name(_TRIAL_NAME)
-    trial.write_bytes(_with_arena_size(elf, size))
-    try:
-        with (
-            open_target(board, trial) as target,
-            open_session(target.url, target=target, timeouts=_TIMEOUTS) as session,
-        ):
-            info = session.connect()
-            if info.ready:
-                session.invoke()
-            return _Trial(ready=info.ready, used_bytes=info.arena_used_bytes)
-    finally:
-        trial.unlink(missing_ok=True)
-
-
-def _with_arena_size(path: Path, size: int) -> bytes:
+def _make_probe(path: Path, board: Board) -> _Probe:
     elf = read_elf(path)
     symbol = elf.find_symbol(_SIZE_SYMBOL)
     offset = elf.file_offset(symbol.address) if symbol else None
     if offset is None:
         raise DeviceError(f"{path}: has no {_SIZE_SYMBOL}; it is not firmware that forge built")
-    data = bytearray(path.read_bytes())
-    data[offset : offset + 4] = size.to_bytes(4, "little")
-    return bytes(data)
+    return _Probe(path=path.with_name(_TRIAL_NAME), data=path.read_bytes(), offset=offset, board=board)
 
 
 def read_record(folder: Path, fingerprint: str) -> Arena | None:

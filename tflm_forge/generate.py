@@ -23,6 +23,7 @@ from tflm_forge.ops.hash import op_hash
 from tflm_forge.resources import data_dir
 from tflm_forge.runtimes import BuildPlan
 
+_ARENA_FILES = ("src/arena.h", "src/arena.cc")
 _SAVING_NAME = "versus.json"
 _INCLUDE = re.compile(rb'^#include "([^"]+)"', re.MULTILINE)
 _LIST_NAME = ".forge-files"
@@ -76,7 +77,7 @@ def generate_project(
         settings,
         arena_bytes=arena.bytes,
         arena_how=arena.how,
-        saving_bytes=_read_saving(folder, model, board, plan, settings),
+        saving_bytes=_read_saving(folder, build_id.hex()),
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -106,10 +107,10 @@ def write_saving(project: Project, saving_bytes: int) -> None:
     write_if_changed(project.folder / _SAVING_NAME, (json.dumps(record, indent=2) + "\n").encode())
 
 
-def _read_saving(folder: Path, model: Model, board: Board, plan: BuildPlan, settings: BuildSettings) -> int | None:
+def _read_saving(folder: Path, fingerprint: str) -> int | None:
     try:
         record = json.loads((folder / _SAVING_NAME).read_text(encoding="utf-8"))
-        if record["fingerprint"] == fingerprint_project(model, board, plan, settings):
+        if record["fingerprint"] == fingerprint:
             return int(record["saving_bytes"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -117,7 +118,7 @@ def _read_saving(folder: Path, model: Model, board: Board, plan: BuildPlan, sett
 
 
 def fingerprint_project(model: Model, board: Board, plan: BuildPlan, settings: BuildSettings) -> str:
-    """Return a digest of everything that decides the arena's size: all of the project but the arena itself."""
+    """Return a digest of everything that decides the arena's size, which is the build id in hex."""
     return _build_id(_render_files(model, board, plan, settings, Arena(bytes=0, how=""))).hex()
 
 
@@ -198,10 +199,12 @@ def _config_context(
 
 
 def _build_id(files: Mapping[str, bytes]) -> bytes:
+    """Return a digest of all of a project but its arena: that is measured with the very firmware it is for."""
     digest = hashlib.sha256(__version__.encode())
     for name in sorted(files):
-        digest.update(f"{name}\0{len(files[name])}\0".encode())
-        digest.update(files[name])
+        if name not in _ARENA_FILES:
+            digest.update(f"{name}\0{len(files[name])}\0".encode())
+            digest.update(files[name])
     return digest.digest()[:_BUILD_ID_BYTES]
 
 

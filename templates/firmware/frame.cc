@@ -53,7 +53,7 @@ bool FrameReceiver::EndFrame() {
   return crc_ == Crc32(0, bytes_, length());
 }
 
-void FrameReceiver::Put(uint8_t byte) {
+__attribute__((noinline)) void FrameReceiver::Put(uint8_t byte) {
   if (length_ == kFrameBytes) {
     overflow_ = true;
   } else {

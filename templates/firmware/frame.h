@@ -33,13 +33,13 @@ class FrameReceiver {
   bool EndFrame();
   void Restart();
 
-  uint32_t length_ = 0;
-  uint32_t crc_ = 0;
+  // Small fields first: what is near costs less code.
   uint8_t block_left_ = 0;     // bytes of the COBS block that are still to come
   bool zero_follows_ = false;  // the block ends with a zero, unless the frame ends first
   bool overflow_ = false;
   bool ended_ = false;  // the next byte starts another frame
-  // Last, so that the fields before it are near: it is shorter code.
+  uint32_t length_ = 0;
+  uint32_t crc_ = 0;
   uint8_t bytes_[kFrameBytes] = {};
 };
 

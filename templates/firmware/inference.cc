@@ -238,7 +238,7 @@ Status AnswerProfile(Request& request) {
   uint8_t* head = PutListHead();
   const uint8_t* start = AnswerEnd();
   StartProgress(1);
-  CollectOpTicks(from);
+  CollectOpTicks(from + 1);
   const TfLiteStatus status = RunInference();
   CollectOpTicks(kCollectNothing);
   if (status != kTfLiteOk) return Status::kInvokeFailed;

@@ -48,28 +48,28 @@ struct Command {
 
 // The answer stays whole, so that a repeated request gets it again and is not run twice.
 struct LastAnswer {
-  uint32_t length;  // 0 before the first answer
-  uint32_t request_crc;
   uint8_t request_type;
   uint8_t request_sequence;
-  bool is_due;  // the request still runs
+  bool is_due;      // the request still runs
+  uint32_t length;  // 0 before the first answer
+  uint32_t request_crc;
 };
 
 struct Progress {
-  uint64_t reporting_ticks;
+  bool active;          // no request runs kernels before the first StartProgress, but the boot does
   uint32_t last_ticks;  // the lower half is enough for the time between two
   uint32_t loops[2];    // done and in all, as PROGRESS sends them
-  bool active;          // no request runs kernels before the first StartProgress, but the boot does
+  uint64_t reporting_ticks;
 };
 
-// One object, because each costs its address in every function that uses it; large arrays last,
-// because what is near costs less.
+// One object, because each costs its address in every function that uses it.
 struct {
-  Progress progress;
   LastAnswer last;
   FrameReceiver receiver;
   uint8_t answer[kFrameBytes];
 } g_link;
+
+Progress g_progress;
 
 bool IsReady() { return g_device.interpreter != nullptr && g_device.fault == nullptr; }
 
@@ -92,6 +92,7 @@ Status AnswerInfo(Request&) {
   Put32(StackSize());
   Put32(StackHighWater());
   // Texts that do not fit are cut, but each has its length.
+#pragma GCC unroll 1
   for (uint32_t i = 0; i < kNameCount; ++i) PutString(kNames[i], kNameCount - 1 - i);
   return Status::kOk;
 }
@@ -212,12 +213,12 @@ void FinishAnswer(Status status, uint32_t detail) {
 }
 
 void SendProgress() {
-  uint8_t frame[kHeaderBytes + sizeof(g_link.progress.loops) + kCrcBytes];
+  uint8_t frame[kHeaderBytes + sizeof(g_progress.loops) + kCrcBytes];
   frame[0] = kProgress;
   frame[1] = g_link.last.request_sequence;
-  std::memcpy(frame + kHeaderBytes, g_link.progress.loops, sizeof(g_link.progress.loops));
-  SendFrame(frame, kHeaderBytes + sizeof(g_link.progress.loops));
-  g_link.progress.last_ticks = static_cast<uint32_t>(BoardTicks());
+  std::memcpy(frame + kHeaderBytes, g_progress.loops, sizeof(g_progress.loops));
+  SendFrame(frame, kHeaderBytes + sizeof(g_progress.loops));
+  g_progress.last_ticks = static_cast<uint32_t>(BoardTicks());
 }
 
 void HandleFrame() {
@@ -254,26 +255,26 @@ void AnswerFault(const FaultRecord& fault) {
 }
 
 void StartProgress(uint32_t total) {
-  g_link.progress.loops[0] = 0;
-  g_link.progress.loops[1] = total;
-  g_link.progress.active = true;
+  g_progress.loops[0] = 0;
+  g_progress.loops[1] = total;
+  g_progress.active = true;
   SendProgress();
 }
 
 void ReportProgress(uint32_t done) {
-  g_link.progress.loops[0] = done;
+  g_progress.loops[0] = done;
   KeepAlive();
 }
 
 void KeepAlive() {
   const uint32_t ticks_per_second = BoardTicksPerSecond();
-  if (!g_link.progress.active || ticks_per_second == 0) return;
+  if (!g_progress.active || ticks_per_second == 0) return;
   const uint32_t now = static_cast<uint32_t>(BoardTicks());
-  if (now - g_link.progress.last_ticks < ticks_per_second / 2) return;
+  if (now - g_progress.last_ticks < ticks_per_second / 2) return;
   SendProgress();
-  g_link.progress.reporting_ticks += g_link.progress.last_ticks - now;
+  g_progress.reporting_ticks += g_progress.last_ticks - now;
 }
 
-uint64_t InferenceTicks() { return BoardTicks() - g_link.progress.reporting_ticks; }
+uint64_t InferenceTicks() { return BoardTicks() - g_progress.reporting_ticks; }
 
 }  // namespace forge

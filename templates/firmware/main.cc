@@ -71,8 +71,8 @@ Status SelfCheckStep() {
 
 void PrintCurrentOp(const char* what) {
   const CurrentOpRecord& current = CurrentOp();
-  if (current.op < 0) return;
-  PrintLine("%s in %s, operator %u", what, kOps[current.op].name, current.position);
+  if (current.op == 0) return;
+  PrintLine("%s in %s, operator %u", what, kOps[current.op - 1].name, current.position);
 }
 
 Status AllocationStep() {
@@ -80,7 +80,7 @@ Status AllocationStep() {
   if (interpreter == nullptr || interpreter->AllocateTensors() != kTfLiteOk) {
     PrintCurrentOp("allocation: failed");
     // No op has failed: what is left is the memory itself.
-    return CurrentOp().op < 0 ? Status::kArenaTooSmall : Status::kAllocateFailed;
+    return CurrentOp().op == 0 ? Status::kArenaTooSmall : Status::kAllocateFailed;
   }
   g_device.arena_used_bytes = static_cast<uint32_t>(interpreter->arena_used_bytes());
   PrintLine("arena %u of %u B", g_device.arena_used_bytes, ArenaBytes());

@@ -31,14 +31,20 @@ enum Kind : uint8_t {
   kInline = 0x00,      // a value in the table itself; argument: its bytes
   kIgnored = kInline,  // not read by any runtime for microcontrollers
   kVector = 0x10,      // of scalars; argument: bytes of one
-  kIndices = 0x20,     // vector of int32 tensor indices; argument 1: -1 is allowed
-  kString = 0x30,      // zero-terminated
-  kTable = 0x40,       // argument: kind of the table
-  kTables = 0x50,      // vector of tables; argument: kind of the tables
+  kString = 0x21,      // zero-terminated; the argument, always 1, is the bytes of a character
+  kIndices = 0x30,     // vector of int32 tensor indices; argument 1: -1 is allowed
+  kTables = 0x40,      // vector of tables; argument: kind of the tables
+  kTable = 0x50,       // argument: kind of the table
   kOpcode = 0x60,      // index of an operator code
   kBuffer = 0x70,      // index of a buffer
   kRequired = 0x80,  // with any of these: the runtimes read it without looking whether it is there
 };
+
+// Greater than the name of any op with the greatest code.
+constexpr char kAfterAllNames[] = "\xFF";
+
+constexpr uint32_t kKindMask = 0x70;
+constexpr uint32_t kArgumentMask = 0x0F;
 
 using Table = ModelWalk::TableKind;
 
@@ -85,7 +91,7 @@ constexpr uint32_t kCodeBuiltin = 3;
 
 }  // namespace
 
-int CompareOps(const OpUse& left, const OpUse& right) {
+__attribute__((noinline)) int CompareOps(const OpUse& left, const OpUse& right) {
   if (left.builtin_code != right.builtin_code) {
     return left.builtin_code < right.builtin_code ? -1 : 1;
   }
@@ -139,8 +145,8 @@ bool ModelWalk::CheckInline(uint32_t table) {
 
 // Checks one field of a table that passed CheckInline.
 bool ModelWalk::CheckField(uint32_t table, uint32_t field, uint32_t spec) {
-  const uint32_t kind = spec & 0x70;
-  const uint32_t argument = spec & 0x0F;
+  const uint32_t kind = spec & kKindMask;
+  const uint32_t argument = spec & kArgumentMask;
   const uint32_t position = Field(table, field);
   uint32_t value = 0;
   if (position != 0) {
@@ -156,22 +162,15 @@ bool ModelWalk::CheckField(uint32_t table, uint32_t field, uint32_t spec) {
   if (position == 0) return (spec & kRequired) == 0;
   if (value == 0 || value > size_ - position) return false;
   const uint32_t target = position + value;
-  switch (kind) {
-    case kVector:
-      return CheckVector(target, argument);
-    case kIndices:
-      return CheckIndices(target, argument == 0 ? 0 : -1);
-    case kString:
-      return CheckString(target);
-    case kTable:
-      return CheckTable(target, argument);
-    default:
-      return CheckTables(target, argument);
-  }
+  if (kind == kTable) return CheckTable(target, argument);
+  if (!CheckVector(target, kind < kIndices ? argument : 4)) return false;
+  if (kind == kVector) return true;
+  Charge(Count(target));
+  if (kind == kTables) return CheckTables(target, argument);
+  return kind == kIndices ? CheckIndices(target, argument == 0 ? 0 : -1) : CheckString(target);
 }
 
 bool ModelWalk::CheckTables(uint32_t vector, uint32_t kind) {
-  if (!CheckVector(vector, 4)) return false;
   vectors_[kind] = vector;
   const uint32_t count = Count(vector);
   if (kind == kOperator && (operators_ += count) > kMaxOperators) return false;
@@ -185,9 +184,7 @@ bool ModelWalk::CheckTables(uint32_t vector, uint32_t kind) {
 }
 
 bool ModelWalk::CheckIndices(uint32_t vector, int32_t lowest) {
-  if (!CheckVector(vector, 4)) return false;
   const uint32_t count = Count(vector);
-  Charge(4 * count);
   for (uint32_t i = 0; i < count; ++i) {
     const int32_t index = static_cast<int32_t>(Read32(vector + 4 + 4 * i));
     if (index < lowest || index >= static_cast<int32_t>(Count(vectors_[kTensor]))) return false;
@@ -195,28 +192,26 @@ bool ModelWalk::CheckIndices(uint32_t vector, int32_t lowest) {
   return true;
 }
 
+// The zero behind the text is there, and none within: TFLM reads names as C strings.
+bool ModelWalk::CheckString(uint32_t string) {
+  const uint32_t length = Count(string);
+  if (length >= size_ - string - 4 || data_[string + 4 + length] != 0) return false;
+  return std::strlen(reinterpret_cast<const char*>(data_ + string + 4)) == length;
+}
+
 bool ModelWalk::CheckVector(uint32_t vector, uint32_t element_bytes) const {
   if (vector % 4 != 0 || vector > size_ - 4) return false;
   return Count(vector) <= (size_ - vector - 4) / element_bytes;
 }
 
-// The zero behind the text is there, and none within: TFLM reads names as C strings.
-bool ModelWalk::CheckString(uint32_t string) {
-  if (!CheckVector(string, 1)) return false;
-  const uint32_t length = Count(string);
-  if (length >= size_ - string - 4 || data_[string + 4 + length] != 0) return false;
-  Charge(length);
-  return std::strlen(reinterpret_cast<const char*>(data_ + string + 4)) == length;
-}
-
-// Vectors that share their tables would let a small file cost quadratic time, so every byte visited
+// Vectors that share their tables would let a small file cost quadratic time, so everything visited
 // is paid for; CheckInline looks whether anything is left.
 void ModelWalk::Charge(uint32_t work) { budget_ -= static_cast<int32_t>(work); }
 
 bool ModelWalk::HashOps() {
   uint32_t count = 0;
   uint32_t hash = 0;
-  for (OpUse op; Next(&op);) {
+  for (OpUse op = kBeforeFirstOp; Next(&op);) {
     const uint32_t length = static_cast<uint32_t>(std::strlen(op.custom_name));
     if (++count > kMaxOps || length > UINT8_MAX) return false;
     const uint32_t head[3] = {static_cast<uint32_t>(op.builtin_code), op.version, length};
@@ -229,8 +224,7 @@ bool ModelWalk::HashOps() {
 }
 
 bool ModelWalk::Next(OpUse* op) const {
-  OpUse next;
-  bool found = false;
+  OpUse next = {INT32_MAX, 0, kAfterAllNames};
   for (uint32_t i = 0; i < Count(vectors_[kSubgraph]); ++i) {
     const uint32_t operators = Field(Element(vectors_[kSubgraph], i), kSubgraphOperators);
     if (operators == 0) continue;
@@ -238,13 +232,12 @@ bool ModelWalk::Next(OpUse* op) const {
     for (uint32_t k = 0; k < Count(vector); ++k) {
       const OpUse use = OpOf(Element(vector, k));
       if (CompareOps(use, *op) <= 0) continue;
-      const int order = found ? CompareOps(use, next) : -1;
+      const int order = CompareOps(use, next);
       if (order < 0 || (order == 0 && use.version > next.version)) next = use;
-      found = true;
     }
   }
-  if (found) *op = next;
-  return found;
+  *op = next;
+  return next.custom_name != kAfterAllNames;
 }
 
 int32_t ModelWalk::OutputOf(uint32_t operator_index) const {
@@ -263,6 +256,7 @@ OpUse ModelWalk::OpOf(uint32_t operator_table) const {
   const uint32_t version = Field(code, kCodeVersion);
   const uint32_t custom = Field(code, kCodeCustom);
   OpUse use;
+  use.custom_name = "";
   // Old files hold the code in the byte alone, newer ones in both as far as it goes: the larger
   // one is meant.
   const int32_t old_code = deprecated == 0 ? 0 : static_cast<int8_t>(data_[deprecated]);

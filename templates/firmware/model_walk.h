@@ -8,12 +8,15 @@
 
 namespace forge {
 
-// One op of the model's op set. A default one stands before the first.
+// One op of the model's op set.
 struct OpUse {
-  int32_t builtin_code = INT32_MIN;
-  uint32_t version = 0;          // the highest that an operator uses
-  const char* custom_name = "";  // zero-terminated, in the model; empty for a builtin op
+  int32_t builtin_code;
+  uint32_t version;         // the highest that an operator uses
+  const char* custom_name;  // zero-terminated, in the model; empty for a builtin op
 };
+
+// Stands before the first.
+constexpr OpUse kBeforeFirstOp = {INT32_MIN, 0, ""};
 
 // Order of the canonical op set: by builtin code, then by the bytes of the custom name.
 int CompareOps(const OpUse& left, const OpUse& right);

@@ -14,24 +14,26 @@ using KernelCall = TfLiteStatus (*)(TfLiteContext*, TfLiteNode*);
 
 // For each op of kOps its Prepare and its Invoke, in this order.
 constexpr int kHookCount = 2 * kOpCount;
-KernelCall g_kernels[kHookCount];
-
-CurrentOpRecord g_current = {-1, 0};
-uint32_t g_collect_from = kCollectNothing;
+// One object, because each costs its address in every function that uses it.
+struct {
+  CurrentOpRecord current;
+  uint32_t first_to_collect;  // number from 1, 0 when none is
+  KernelCall kernels[kHookCount];
+} g_trace;
 
 TfLiteStatus CallKernel(TfLiteContext* context, TfLiteNode* node, int hook) {
   // Operators of a subgraph that an operator calls do not count on their own.
-  const int caller = g_current.op;
-  g_current.op = hook / 2;
+  const int caller = g_trace.current.op;
+  g_trace.current.op = hook / 2 + 1;
   const uint64_t start = InferenceTicks();
-  const TfLiteStatus status = g_kernels[hook](context, node);
+  const TfLiteStatus status = g_trace.kernels[hook](context, node);
   const uint64_t ticks = InferenceTicks() - start;
   // After a failure the record keeps naming the op that failed.
   if (status != kTfLiteOk) return status;
-  g_current.op = caller;
-  if (caller < 0) {
-    if (g_current.position >= g_collect_from) PutBytes(&ticks, sizeof(ticks));
-    ++g_current.position;
+  g_trace.current.op = caller;
+  if (caller == 0) {
+    const uint32_t number = ++g_trace.current.position;
+    if (number > g_trace.first_to_collect - 1) PutBytes(&ticks, sizeof(ticks));
   }
   KeepAlive();
   return status;
@@ -50,7 +52,7 @@ const KernelCall* AllHooks(std::integer_sequence<int, kHook...>) {
 }
 
 void PutHook(KernelCall* kernel, int hook) {
-  g_kernels[hook] = *kernel;
+  g_trace.kernels[hook] = *kernel;
   if (*kernel != nullptr) *kernel = AllHooks(std::make_integer_sequence<int, kHookCount>())[hook];
 }
 
@@ -68,13 +70,13 @@ bool InstallOpTrace(OpResolver& resolver) {
   return true;
 }
 
-const CurrentOpRecord& CurrentOp() { return g_current; }
+const CurrentOpRecord& CurrentOp() { return g_trace.current; }
 
 TfLiteStatus RunInference() {
-  g_current = {-1, 0};
+  g_trace.current = {0, 0};
   return g_device.interpreter->Invoke();
 }
 
-void CollectOpTicks(uint32_t from) { g_collect_from = from; }
+void CollectOpTicks(uint32_t first) { g_trace.first_to_collect = first; }
 
 }  // namespace forge

@@ -13,7 +13,7 @@ namespace forge {
 bool InstallOpTrace(OpResolver& resolver);
 
 struct CurrentOpRecord {
-  int op;             // index into kOps of the op whose kernel runs, -1 when none does
+  int op;             // number in kOps, from 1, of the op whose kernel runs; 0 when none does
   uint32_t position;  // operators of the main subgraph that are done
 };
 
@@ -23,8 +23,9 @@ const CurrentOpRecord& CurrentOp();
 TfLiteStatus RunInference();
 
 // From now on puts the ticks of each operator of the main subgraph into the answer, from number
-// `from` on, as long as there is room. What another subgraph does counts for its caller.
-void CollectOpTicks(uint32_t from);
-constexpr uint32_t kCollectNothing = UINT32_MAX;
+// `first` on, counted from 1, as long as there is room. What another subgraph does counts for its
+// caller.
+void CollectOpTicks(uint32_t first);
+constexpr uint32_t kCollectNothing = 0;
 
 }  // namespace forge

@@ -10,7 +10,7 @@ namespace forge {
 
 // An op of the model that this firmware can not run.
 struct Offender {
-  OpUse op;                        // with the version that the model needs
+  OpUse op = kBeforeFirstOp;       // with the version that the model needs
   uint32_t supported_version = 0;  // 0: the op is not registered
 };
 

@@ -92,12 +92,19 @@ def test_build_id_tells_builds_apart(tmp_path: Path) -> None:
         _generate(tmp_path / "a").build_id,
         _generate(tmp_path / "b", DIGITS).build_id,
         _generate(tmp_path / "c", board="mps2-an386").build_id,
-        _generate(tmp_path / "d", arena=Arena(bytes=4112, how="estimated")).build_id,
         _generate(tmp_path / "e", profile="debug").build_id,
         _generate(tmp_path / "f", optimize="2").build_id,
     ]
     assert len(set(ids)) == len(ids)
     assert {len(value) for value in ids} == {16}
+
+
+def test_build_id_leaves_out_the_arena_which_info_gives_beside_it(tmp_path: Path) -> None:
+    first = _generate(tmp_path)
+    config = _files(tmp_path)["src/forge_config.h"]
+    second = _generate(tmp_path, arena=Arena(bytes=4112, how="estimated"))
+    assert second.build_id == first.build_id
+    assert _files(tmp_path)["src/forge_config.h"] == config
 
 
 def test_fingerprint_is_of_all_but_the_arena() -> None:

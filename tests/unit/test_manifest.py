@@ -104,7 +104,9 @@ def test_names_of_a_model_can_not_leave_their_place() -> None:
     model = read_model(data, name="- a: {b}\n'c'.tflite")
     settings = BuildSettings(runtime="bundled")
     plan = plan_build(model, load_board("stm32f4").core, settings)
-    manifest = _read(render_manifest(model, load_board("stm32f4"), plan, settings, arena_bytes=16, arena_how="measured"))
+    manifest = _read(
+        render_manifest(model, load_board("stm32f4"), plan, settings, arena_bytes=16, arena_how="measured")
+    )
     assert manifest["model"]["file"] == model.name
     assert manifest["ops"][0]["first_layer"] == plan.registrations[0].use.first_layer
 
