@@ -23,7 +23,7 @@ from tflm_forge.ops.hash import op_hash
 from tflm_forge.resources import data_dir
 from tflm_forge.runtimes import BuildPlan
 
-_ARENA_FILES = ("src/arena.h", "src/arena.cc")
+_ARENA_FILE = "src/arena.cc"
 _SAVING_NAME = "versus.json"
 _INCLUDE = re.compile(rb'^#include "([^"]+)"', re.MULTILINE)
 _LIST_NAME = ".forge-files"
@@ -202,7 +202,7 @@ def _build_id(files: Mapping[str, bytes]) -> bytes:
     """Return a digest of all of a project but its arena: that is measured with the very firmware it is for."""
     digest = hashlib.sha256(__version__.encode())
     for name in sorted(files):
-        if name not in _ARENA_FILES:
+        if name != _ARENA_FILE:
             digest.update(f"{name}\0{len(files[name])}\0".encode())
             digest.update(files[name])
     return digest.digest()[:_BUILD_ID_BYTES]

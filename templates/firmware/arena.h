@@ -5,7 +5,7 @@
 
 namespace forge {
 
-// {{ arena.bytes }} bytes, {{ arena.how }}.
+// Its size, and how it is known, stand in arena.cc.
 extern uint8_t g_tensor_arena[];
 
 // Bytes of the arena in use by this firmware. The constant behind it stays in flash as data, so that forge can
