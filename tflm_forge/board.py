@@ -16,6 +16,7 @@ DRIVER_CONSTANTS = frozenset({"clock_hz", "baud"})
 """Constants every driver may use without a line of its own in `[driver]`."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_USB_ID = re.compile(r"[0-9A-F]{4}:[0-9A-F]{4}")
 _REGION_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
 _CONSTANT_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _CONSTANT_USE = re.compile(r"\bboard_config::k([A-Za-z0-9]+)")
@@ -116,7 +117,8 @@ class Board:
 
     The first region of each kind is the one firmware is linked to. `twin` names an emulated board with the
     same class of core, on which forge can measure what this board can not show without hardware. `constants`
-    are the numbers the driver's source is compiled with.
+    are the numbers the driver's source is compiled with. `usb_ids` are "VID:PID" of the USB serial ports that
+    boards of this kind have.
     """
 
     name: str
@@ -132,6 +134,7 @@ class Board:
     constants: Mapping[str, int]
     emulator: Emulator | None
     twin: str | None
+    usb_ids: tuple[str, ...] = ()
 
     @cached_property
     def flash(self) -> Region:
@@ -290,6 +293,7 @@ def _board(table: _Table, path: Path) -> Board:
         constants=constants,
         emulator=_emulator(table.table("emulator")) if table.has("emulator") else None,
         twin=table.text("twin") if table.has("twin") else None,
+        usb_ids=_usb_ids(table),
     )
     table.close()
     if board.stack_bytes >= board.ram.length_bytes:
@@ -298,6 +302,14 @@ def _board(table: _Table, path: Path) -> Board:
         unknown = unknown_name("board", board.twin, _board_paths())
         raise table.error("twin", unknown.message, unknown.hint)
     return board
+
+
+def _usb_ids(table: _Table) -> tuple[str, ...]:
+    ids = table.texts("usb_ids")
+    for usb_id in ids:
+        if _USB_ID.fullmatch(usb_id) is None:
+            raise table.error("usb_ids", f"{usb_id!r} is not VID:PID in capital hexadecimal, like '0D28:0204'")
+    return ids
 
 
 def _region(table: _Table) -> Region:

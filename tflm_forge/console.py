@@ -3,7 +3,7 @@
 import contextlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -82,3 +82,28 @@ def show_progress(text: str) -> Iterator[None]:
     else:
         show_note(text)
         yield
+
+
+@contextlib.contextmanager
+def show_steps(text: str) -> Iterator[Callable[[str, int, int], None]]:
+    """Show on stderr how far long work has come; a bar a step on a terminal, one line elsewhere.
+
+    Yields a function that takes the name of a step, how much of it is done, and how much there is.
+    """
+    if not _err.is_terminal:
+        show_note(text)
+        yield lambda *_: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=_err, transient=True) as progress:
+        progress.console.print(escape(_visible(text)), style="dim")
+        bars = {}
+
+        def show(step: str, done: int, total: int) -> None:
+            if step not in bars:
+                bars[step] = progress.add_task(escape(step), total=total)
+            progress.update(bars[step], completed=done, total=total)
+
+        yield show

@@ -1,10 +1,13 @@
 """Reads ELF files: sections, symbols, and where a symbol's bytes lie in the file. The user of pyelftools."""
 
 import io
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
+from elftools.common.exceptions import DWARFError, ELFError
+from elftools.construct import ConstructError
+from elftools.dwarf.lineprogram import LineProgram
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
@@ -42,6 +45,23 @@ class Symbol:
     address: int
     size_bytes: int
     kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where in the program an address is: the function with the distance from its start, and the source line."""
+
+    symbol: str
+    offset: int
+    file: str
+    line: int
+
+    @property
+    def words(self) -> str:
+        """The place in one phrase; empty when nothing is known."""
+        function = f"{readable_name(self.symbol)}+0x{self.offset:X}" if self.symbol else ""
+        line = f"{self.file}:{self.line}" if self.file else ""
+        return f"{function} ({line})" if function and line else function or line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +113,72 @@ def read_elf(path: Path) -> Elf:
     ) as error:
         raise UsageError(f"{path}: damaged ELF file: {error}", hint="Build it again.") from error
     return Elf(path=path, sections=sections, symbols=symbols)
+
+
+def readable_name(symbol: str) -> str:
+    """Return a C++ symbol's name without its parameters: `_ZN6tflite4ConvEv` is `tflite::Conv`."""
+    match = re.match(r"_ZN?K?(?=\d)", symbol)
+    if match is None:
+        return symbol
+    parts, rest = [], symbol[match.end() :]
+    while length := re.match(r"L?(\d+)", rest):
+        end = length.end() + int(length[1])
+        parts.append(rest[length.end() : end])
+        rest = rest[end:]
+    return "::".join(part for part in parts if not part.startswith("_GLOBAL__N"))
+
+
+def find_place(path: Path, address: int) -> Place | None:
+    """Return the function and the source line of a code address; None when it is in no code of the ELF.
+
+    Args:
+        path: the ELF file; the line needs its debug information.
+        address: a program counter or return address; a Thumb bit does not matter.
+
+    Raises:
+        UsageError: as for `read_elf`.
+    """
+    elf, address = read_elf(path), address & ~1
+    if not any(s.is_code and s.address <= address < s.address + s.size_bytes for s in elf.sections):
+        return None
+    functions = (s for s in elf.symbols if s.kind == "func" and s.address <= address < s.address + max(s.size_bytes, 2))
+    symbol = max(functions, key=lambda s: s.address, default=None)
+    file, line = _find_line(path, address)
+    return Place(
+        symbol=symbol.name if symbol else "", offset=address - symbol.address if symbol else 0, file=file, line=line
+    )
+
+
+def _find_line(path: Path, address: int) -> tuple[str, int]:
+    try:
+        with path.open("rb") as stream:
+            file = ELFFile(stream)
+            if not file.has_dwarf_info():
+                return "", 0
+            dwarf = file.get_dwarf_info()
+            for unit in dwarf.iter_CUs():
+                program = dwarf.line_program_for_CU(unit)
+                if program is not None and (found := _line_in(program, address)):
+                    return found
+    except (ELFError, DWARFError, ConstructError, ValueError, KeyError, AttributeError, IndexError, AssertionError):
+        # Debug information that can not be read: the function's name remains.
+        return "", 0
+    return "", 0
+
+
+def _line_in(program: LineProgram, address: int) -> tuple[str, int] | None:
+    """Return file and line of an address from one unit's table, whose rows run until the next one's address."""
+    last = None
+    for entry in program.get_entries():
+        state = entry.state
+        if state is None:
+            continue
+        if last is not None and last.address <= address < state.address and last.address:
+            version5 = program["version"] >= 5
+            name = program["file_entry"][last.file - (0 if version5 else 1)].name
+            return name.decode(errors="replace"), last.line
+        last = None if state.end_sequence else state
+    return None
 
 
 def _read_sections(file: ELFFile) -> list[Section]:

@@ -8,8 +8,8 @@ namespace forge {
 // Its size, and how it is known, stand in arena.cc.
 extern uint8_t g_tensor_arena[];
 
-// Bytes of the arena in use by this firmware. The constant behind it stays in flash as data, so that forge can
-// try smaller sizes on the very same code.
+// Bytes of the arena in use by this firmware. The constant behind it stays in flash as data, so
+// that forge can try smaller sizes on the very same code.
 uint32_t ArenaBytes();
 
 }  // namespace forge

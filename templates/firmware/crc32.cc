@@ -8,7 +8,8 @@ constexpr uint32_t kBitsOfByte = 8;
 
 }  // namespace
 
-// A bit at a time, without a table: some 30 instructions a byte, which is still far above the speed of a serial line.
+// A bit at a time, without a table: some 30 instructions a byte, which is still far above the speed
+// of a serial line.
 uint32_t Crc32(uint32_t crc, const void* data, uint32_t length) {
   const uint8_t* bytes = static_cast<const uint8_t*>(data);
   crc = ~crc;

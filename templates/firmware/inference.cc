@@ -171,7 +171,8 @@ Status AnswerFill(Request& request) {
     FillInput(*tensor, random);
     return Status::kOk;
   }
-  for (uint32_t i = 0; i < tensor->bytes; ++i) tensor->data.uint8[i] = pattern[i % sizeof(uint32_t)];
+  for (uint32_t i = 0; i < tensor->bytes; ++i)
+    tensor->data.uint8[i] = pattern[i % sizeof(uint32_t)];
   return Status::kOk;
 }
 

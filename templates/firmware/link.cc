@@ -67,7 +67,7 @@ struct {
   LastAnswer last;
   FrameReceiver receiver;
   uint8_t answer[kFrameBytes];
-} g_link;
+} g_link = {};
 
 Progress g_progress;
 

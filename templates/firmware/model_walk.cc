@@ -69,14 +69,16 @@ constexpr uint8_t kFields[] = {
     kVector | 1, kIgnored, kVector | 1, kIndices | 1,
     // options
     // subgraph
-    kRequired | kTables | Table::kTensor, kRequired | kIndices, kRequired | kIndices, kTables | Table::kOperator,
+    kRequired | kTables | Table::kTensor, kRequired | kIndices, kRequired | kIndices,
+    kTables | Table::kOperator,
     // metadata
     kRequired | kString, kBuffer};
 
 // Where the fields of each kind of table start; those of the next kind end them.
 constexpr uint8_t kFirstField[] = {0, 7, 11, 12, 20, 24, 33, 33, 37, sizeof(kFields)};
 
-static_assert(sizeof(kFirstField) == Table::kTableKinds + 1, "one entry for each kind, and the end");
+static_assert(sizeof(kFirstField) == Table::kTableKinds + 1,
+              "one entry for each kind, and the end");
 
 // Fields that are read, by their numbers in the schema.
 constexpr uint32_t kModelVersion = 0;

@@ -186,7 +186,8 @@ TfLiteStatus MicroInterpreter::Invoke() {
   }
   // Both kinds of state must be reset for the same output to come again.
   if (Setting("stateful") != 0) {
-    g_output0[0] = static_cast<int8_t>(g_output0[0] + g_variables.value++ + 10 * g_variable_tensor++);
+    g_output0[0] =
+        static_cast<int8_t>(g_output0[0] + g_variables.value++ + 10 * g_variable_tensor++);
   }
   if (g_invocations == Setting("drift")) g_output0[kBytes - 1] ^= 1;
   if (g_invocations == Setting("canary")) g_canary = false;

@@ -1,6 +1,6 @@
 """`forge flash-and-test`: puts firmware on its target, checks everything, and says one verdict."""
 
-import contextlib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,12 +24,9 @@ from tflm_forge.commands._options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tflm_forge.build import Build
-    from tflm_forge.link.session import Session
+    from tflm_forge.verify.plan import SuiteOptions, SuitePlan
     from tflm_forge.verify.records import TestReport
-    from tflm_forge.verify.suite import SuiteOptions
 
 REPORT_NAME = "report.json"
 _MOST_REASONS = 20
@@ -47,9 +44,26 @@ def run(
     strip_error_strings: StripOption = None,
     arena: ArenaOption = None,
     allow_version: AllowVersionOption = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            metavar="PART,...",
+            help="Parts to run: self-check, inputs, numbers, boundaries, latency, soak, layers.",
+        ),
+    ] = None,
+    skip: Annotated[list[str] | None, typer.Option("--skip", metavar="PART,...", help="Parts to leave out.")] = None,
     inputs: Annotated[
         Path | None,
-        typer.Option("--inputs", metavar="NPZ", help="Your own inputs; `labels` in it gives the accuracy."),
+        typer.Option(
+            "--inputs",
+            metavar="PATH",
+            help="Your own inputs: .npz (`labels` in it gives the accuracy), .npy, picture, WAV, or a folder.",
+        ),
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option("--reference", metavar="KIND", help="tflm, golden or tflite; default: the best there is."),
     ] = None,
     golden: Annotated[
         Path | None, typer.Option("--golden", metavar="NPZ", help="Compare with this recorded file.")
@@ -58,29 +72,50 @@ def run(
         Path | None,
         typer.Option("--record-golden", metavar="NPZ", help="Record inputs and reference outputs."),
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of the random inputs; default 1.")] = None,
-    port: Annotated[
-        str | None,
-        typer.Option("--port", metavar="URL", help="A board that runs this firmware, instead of the emulator."),
+    float_reference: Annotated[
+        Path | None,
+        typer.Option("--float-reference", metavar="MODEL", help="Compare with the float model it was made from, too."),
     ] = None,
+    float_limit: Annotated[
+        float,
+        typer.Option("--float-limit", metavar="PERCENT", min=0.0, help="Largest relative error against it."),
+    ] = 1.0,
     no_reference: Annotated[
         bool, typer.Option("--no-reference", help="Pass without comparing numbers with a reference.")
     ] = False,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of the random inputs; default 1.")] = None,
+    soak: Annotated[
+        int | None,
+        typer.Option("--soak", metavar="LOOPS", min=1, help="Run all these loops; default: 5000, for 10 s at most."),
+    ] = None,
+    stateful: Annotated[
+        bool, typer.Option("--stateful", help="Soak keeps the model's state from loop to loop.")
+    ] = False,
+    port: Annotated[
+        str | None,
+        typer.Option("--port", metavar="URL", help="A board that runs this firmware, or auto; else the emulator."),
+    ] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML as well.")] = None,
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write one HTML page as well.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Build when needed, run on the target, check everything; exit 0 only when all of it passed.
 
-    The self-check, then inputs (your own, random, zeros, lowest, highest) compared with a reference. The report is
-    kept in the project's folder as report.json.
+    The parts, in this order: self-check, your inputs, random numbers and boundaries compared with a reference,
+    latency, soak, and every layer. The report is kept in the project's folder as report.json.
 
     Example: forge flash-and-test model.tflite --board stm32f4 --inputs test_data.npz
     """
     from tflm_forge.build import build_firmware
+    from tflm_forge.commands._target import choose_port
     from tflm_forge.console import show_json, show_note
     from tflm_forge.errors import CheckError
     from tflm_forge.reports.json import report_to_json
-    from tflm_forge.verify.suite import SuiteOptions
+    from tflm_forge.verify.parts import choose_parts
+    from tflm_forge.verify.plan import SuiteOptions
+    from tflm_forge.verify.soak import SoakOptions
 
+    parts = choose_parts(only or (), skip or ())
     job = collect_job(
         model=model,
         board=board,
@@ -96,14 +131,23 @@ def run(
     )
     test = job.config.test
     options = SuiteOptions(
+        parts=parts,
         seed=next((value for value in (seed, test.seed) if value is not None), SuiteOptions.seed),
         inputs=inputs or test.inputs,
+        reference=reference or "",
         golden=golden or test.golden,
         no_reference=no_reference,
+        float_reference=float_reference,
+        float_limit=float_limit / 100,
+        soak=SoakOptions(stateful=stateful)
+        if soak is None
+        else SoakOptions(loops=soak, limit_s=None, stateful=stateful),
+        clock_hz=job.board.clock_hz,
     )
+    url = choose_port(job.board, port or test.port)
     built = build_firmware(job.folder, job.model, job.board, job.settings, show_note)
-    report = _run_suite(job, built, options, port or test.port, record)
-    _keep(job.folder, report)
+    report = _run_parts(job, built, options, url, record)
+    _keep(job.folder, report, junit, html)
     if as_json:
         show_json(report_to_json(report))
     else:
@@ -113,60 +157,100 @@ def run(
         raise CheckError(f"{job.model.name} on {job.board.name} did not pass", reasons=failed[:_MOST_REASONS])
 
 
-def _run_suite(
+def _run_parts(
     job: Job, built: "Build", options: "SuiteOptions", port: str | None, record: Path | None
 ) -> "TestReport":
-    from tflm_forge.console import show_note, show_progress
-    from tflm_forge.errors import UsageError
-    from tflm_forge.verify.golden import choose_reference, record_golden
-    from tflm_forge.verify.suite import plan_suite, run_suite
+    from tflm_forge.commands._target import open_job
+    from tflm_forge.console import show_progress, show_steps
+    from tflm_forge.verify.parts import LAYERS
+    from tflm_forge.verify.plan import plan_suite
+    from tflm_forge.verify.suite import run_suite
 
     with show_progress("computing the reference"):
         plan = plan_suite(job.model, job.model_path, options)
     if record is not None:
-        reference = choose_reference(job.model, job.model_path, options.golden)
-        if reference is None:
-            raise UsageError("--record-golden needs a reference", hint="pip install 'tflm-forge[reference]'")
-        record_golden(record, job.model, plan.cases, reference)
-        show_note(f"recorded {record}")
+        _record(job, plan, options, record)
+    elf = built.firmware.elf
     with (
-        _open(job, built, port) as session,
-        show_progress(f"testing {len(plan.cases)} inputs on {session.url}"),
+        open_job(job.board, elf, port) as session,
+        show_steps(f"testing {len(plan.cases)} inputs on {session.url}") as on_step,
     ):
-        return run_suite(session, job.model, plan, built.expected)
+        report = run_suite(session, job.model, plan, replace(built.expected, elf=elf), on_step=on_step)
+    return _with_layers(job, plan, report, port) if LAYERS in options.parts else report
 
 
-@contextlib.contextmanager
-def _open(job: Job, built: "Build", port: str | None) -> "Iterator[Session]":
-    """Open a session with the board on the port, or with the board's emulator."""
-    from tflm_forge.link.session import open_session
-    from tflm_forge.runners.qemu import open_target
+def _record(job: Job, plan: "SuitePlan", options: "SuiteOptions", path: Path) -> None:
+    from tflm_forge.console import show_note
+    from tflm_forge.errors import UsageError
+    from tflm_forge.verify.golden import choose_reference, record_golden
 
+    reference = choose_reference(job.model, job.model_path, options.golden, options.reference)
+    if reference is None:
+        raise UsageError("--record-golden needs a reference", hint="pip install 'tflm-forge[reference]'")
+    record_golden(path, job.model, [case for case in plan.cases if case.is_comparable], reference)
+    show_note(f"recorded {path}")
+
+
+def _with_layers(job: Job, plan: "SuitePlan", report: "TestReport", port: str | None) -> "TestReport":
+    """Return the report with the part that compares every layer; skipped, with the reason, where that can not be."""
+    from tflm_forge.commands._target import compare_job_layers
+    from tflm_forge.console import show_note
+    from tflm_forge.errors import FitError
+    from tflm_forge.verify.inputs import make_random_cases
+    from tflm_forge.verify.layers import check_layers
+    from tflm_forge.verify.parts import LAYERS
+    from tflm_forge.verify.records import Part
+    from tflm_forge.verify.reference import has_interpreter
+
+    reason = ""
     if port is not None:
-        with open_session(port, baud=job.board.baud) as session:
-            yield session
-        return
-    with (
-        open_target(job.board, built.firmware.elf) as target,
-        open_session(target.url, target=target) as session,
-    ):
-        yield session
+        reason = "only in an emulator; on hardware flash the layers' firmware and run forge bisect --port"
+    elif not report.passed and any(not part.passed for part in report.parts if part.name == "self-check"):
+        reason = "the self-check did not pass"
+    elif not has_interpreter():
+        reason = "the TFLM interpreter is not installed: pip install 'tflm-forge[reference]'"
+    if not reason:
+        case = next(iter(plan.cases), None) or make_random_cases(job.model, seed=1, count=1)[0]
+        try:
+            layers = compare_job_layers(job, case, port, show_note)
+        except FitError as error:
+            reason = f"firmware that keeps all tensors does not fit: {error.message}"
+        else:
+            return replace(report, parts=(*report.parts, check_layers(layers)), layers=layers)
+    return replace(report, parts=(*report.parts, Part(name=LAYERS, checks=(), skipped=reason)))
 
 
-def _keep(folder: Path, report: "TestReport") -> None:
+def _keep(folder: Path, report: "TestReport", junit: Path | None, html: Path | None) -> None:
     import json
 
+    from tflm_forge.errors import UsageError
     from tflm_forge.files import write_if_changed
     from tflm_forge.reports.json import report_to_json
 
-    write_if_changed(folder / REPORT_NAME, (json.dumps(report_to_json(report), indent=2) + "\n").encode())
+    contents = {folder / REPORT_NAME: (json.dumps(report_to_json(report), indent=2) + "\n").encode()}
+    if junit is not None:
+        from tflm_forge.reports.junit import report_to_junit
+
+        contents[junit] = report_to_junit(report)
+    if html is not None:
+        from tflm_forge.reports.html import report_to_html
+
+        contents[html] = report_to_html(report)
+    for path, content in contents.items():
+        try:
+            write_if_changed(path, content)
+        except OSError as error:
+            raise UsageError(f"{path}: can not write: {error.strerror or error}") from error
 
 
 def _show(report: "TestReport") -> None:
     from tflm_forge.console import show_table, show_text
-    from tflm_forge.reports.text import check_table, comparison_table, summary_lines
+    from tflm_forge.reports.text import check_table, comparison_table, latency_table, layer_table, summary_lines
 
-    for table in (check_table(report), comparison_table(report)):
+    tables = [check_table(report), comparison_table(report), latency_table(report)]
+    if report.layers is not None:
+        tables.append(layer_table(report.layers))
+    for table in tables:
         if table.rows:
             show_table(table.title, table.columns, table.rows, right=table.right)
     for line in summary_lines(report):

@@ -74,6 +74,25 @@ def read_npz(path: Path) -> dict[str, Array]:
         raise UsageError(f"{path}: is not an .npz file of plain arrays ({error})", hint=hint) from error
 
 
+def read_npy(path: Path) -> Array:
+    """Return the array of an .npy file; pickled objects are refused.
+
+    Raises:
+        UsageError: there is no such file, or it is not an .npy file.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: can not read: {error.strerror or error}") from error
+    try:
+        array = np.load(io.BytesIO(content), allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise UsageError(f"{path}: is not an .npy file of a plain array ({error})") from error
+    if not isinstance(array, np.ndarray):
+        raise UsageError(f"{path}: is not an .npy file but an archive", hint="Give it the ending .npz.")
+    return array
+
+
 def write_npz(path: Path, arrays: Mapping[str, Array]) -> None:
     """Write an .npz file, whole or not at all.
 

@@ -7,9 +7,14 @@ import numpy as np
 
 from tflm_forge.errors import CheckError, UsageError
 from tflm_forge.model import Model, Tensor
+from tflm_forge.registry import unknown_name
 from tflm_forge.verify.arrays import Array, dtype_of, read_npz, write_npz
 from tflm_forge.verify.inputs import Case
-from tflm_forge.verify.reference import InterpreterReference, Outputs, Reference, has_interpreter
+from tflm_forge.verify.reference import InterpreterReference, Outputs, Reference, find_tflite, has_interpreter
+
+GOLDEN, TFLM, TFLITE = "golden", "tflm", "tflite"
+REFERENCES: tuple[str, ...] = (TFLM, GOLDEN, TFLITE)
+"""What can be named as reference."""
 
 _FORMAT = 1
 _SUFFIX = ".golden.npz"
@@ -38,8 +43,7 @@ class GoldenReference:
             sha256 = str(arrays["model_sha256"])
             if sha256 != model.sha256:
                 raise UsageError(
-                    f"{path}: was recorded for another model (SHA-256 {sha256[:12]}..., "
-                    f"not {model.sha256[:12]}...)",
+                    f"{path}: was recorded for another model (SHA-256 {sha256[:12]}..., not {model.sha256[:12]}...)",
                     hint="Record it again for this model.",
                 )
             self._source = str(arrays["source"])
@@ -47,15 +51,18 @@ class GoldenReference:
             inputs = [_row(path, arrays, "inputs", n, model.inputs) for n in range(len(names))]
             self._outputs = [_row(path, arrays, "outputs", n, model.outputs) for n in range(len(names))]
         except (KeyError, ValueError, TypeError) as error:
-            raise UsageError(
-                f"{path}: is not a whole golden file ({error})", hint="Record it again."
-            ) from error
-        self._cases = tuple(Case(name=n, inputs=row) for n, row in zip(names, inputs, strict=True))
+            raise UsageError(f"{path}: is not a whole golden file ({error})", hint="Record it again.") from error
+        self._cases = tuple(Case(name=n, inputs=row, source=path.name) for n, row in zip(names, inputs, strict=True))
 
     @property
     def title(self) -> str:
         """The file, and where its outputs came from."""
         return f"{self._path.name}, recorded with {self._source}"
+
+    @property
+    def tolerance_lsb(self) -> int:
+        """What was recorded must come out again."""
+        return 0
 
     def own_cases(self) -> tuple[Case, ...]:
         """The recorded inputs."""
@@ -72,19 +79,39 @@ def golden_path(model_path: Path) -> Path:
     return model_path.with_name(model_path.stem + _SUFFIX)
 
 
-def choose_reference(model: Model, model_path: Path, golden: Path | None) -> Reference | None:
-    """Return the golden file that was given, else the interpreter, else the golden file beside the model.
+def choose_reference(model: Model, model_path: Path, golden: Path | None, kind: str = "") -> Reference | None:
+    """Return the reference that the user named.
 
-    None: there is none of the three.
+    Without a name: the golden file that was given, else the TFLM interpreter, else the golden file beside the
+    model. None: there is none of the three.
+
+    Args:
+        model: the model.
+        model_path: where it was read from.
+        golden: the golden file that was given.
+        kind: one of `REFERENCES`, or empty.
 
     Raises:
-        UsageError: the golden file can not be used.
+        UsageError: the golden file can not be used, or what was named is unknown or not there.
     """
-    if golden is not None:
-        return GoldenReference(golden, model)
-    if has_interpreter():
-        return InterpreterReference(model)
     beside = golden_path(model_path)
+    if kind == TFLITE:
+        engine = find_tflite()
+        if engine is None:
+            raise UsageError("no TFLite interpreter is installed", hint="pip install ai-edge-litert")
+        return InterpreterReference(model, engine)
+    if kind == TFLM and not has_interpreter():
+        raise UsageError("the TFLM interpreter is not installed", hint="pip install 'tflm-forge[reference]'")
+    if kind == GOLDEN and golden is None and not beside.is_file():
+        raise UsageError(
+            f"there is no golden file {beside}", hint="Name it with --golden, or make it: --record-golden."
+        )
+    if kind and kind not in REFERENCES:
+        raise unknown_name("reference", kind, REFERENCES)
+    if golden is not None and kind != TFLM:
+        return GoldenReference(golden, model)
+    if kind != GOLDEN and has_interpreter():
+        return InterpreterReference(model)
     return GoldenReference(beside, model) if beside.is_file() else None
 
 
@@ -109,9 +136,7 @@ def record_golden(path: Path, model: Model, cases: Sequence[Case], reference: Re
     write_npz(path, arrays)
 
 
-def _row(
-    path: Path, arrays: Mapping[str, Array], kind: str, number: int, tensors: Sequence[Tensor]
-) -> Outputs:
+def _row(path: Path, arrays: Mapping[str, Array], kind: str, number: int, tensors: Sequence[Tensor]) -> Outputs:
     row = []
     for i, tensor in enumerate(tensors):
         key = f"{kind}/{number}/{i}"

@@ -1,4 +1,4 @@
-"""Where expected outputs come from; here the TFLM interpreter of the `reference` extra."""
+"""Where expected outputs come from; here interpreters on this computer: TFLM's, and TFLite's where it is installed."""
 
 import importlib.metadata
 import importlib.util
@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -17,6 +18,7 @@ from tflm_forge.errors import CheckError, ToolError
 from tflm_forge.model import Model
 from tflm_forge.verify.arrays import Array, read_npz, write_npz
 from tflm_forge.verify.inputs import Case
+from tflm_forge.verify.reference_worker import TFLM, TFLM_LAYERS
 
 Outputs = tuple[Array, ...]
 """The outputs of one inference, in the model's order."""
@@ -39,6 +41,10 @@ class Reference(Protocol):
     def title(self) -> str:
         """What it is, for the report."""
 
+    @property
+    def tolerance_lsb(self) -> int:
+        """By how much integers may differ: 0 where the kernels are the same."""
+
     def own_cases(self) -> tuple[Case, ...] | None:
         """Return the cases it knows; None when it can answer for any."""
 
@@ -50,16 +56,45 @@ class Reference(Protocol):
         """
 
 
-class InterpreterReference:
-    """The TFLM interpreter for this computer, in a process of its own."""
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """An interpreter: what the worker calls it, the package with its version, and how near its integers are."""
 
-    def __init__(self, model: Model) -> None:
+    name: str
+    title: str
+    package: str
+    tolerance_lsb: int
+
+
+TFLM_ENGINE = Engine(name=TFLM, title="TFLM interpreter", package="tflite-micro", tolerance_lsb=0)
+
+_TFLITE_ENGINES = tuple(
+    # Kernels of TFLite round a few operators (softmax, means) in another way than TFLM's.
+    Engine(name=module, title="TFLite interpreter", package=package, tolerance_lsb=1)
+    for module, package in (
+        ("ai_edge_litert.interpreter", "ai-edge-litert"),
+        ("tflite_runtime.interpreter", "tflite-runtime"),
+        ("tensorflow", "tensorflow"),
+    )
+)
+
+
+class InterpreterReference:
+    """An interpreter on this computer, in a process of its own; TFLM's by default."""
+
+    def __init__(self, model: Model, engine: Engine = TFLM_ENGINE) -> None:
         self._model = model
+        self._engine = engine
 
     @property
     def title(self) -> str:
         """What it is, with its version."""
-        return f"TFLM interpreter (tflite-micro {importlib.metadata.version('tflite-micro')})"
+        return f"{self._engine.title} ({self._engine.package} {importlib.metadata.version(self._engine.package)})"
+
+    @property
+    def tolerance_lsb(self) -> int:
+        """By how much integers may differ."""
+        return self._engine.tolerance_lsb
 
     def own_cases(self) -> None:
         """Any case can be run."""
@@ -70,22 +105,34 @@ class InterpreterReference:
         Raises:
             CheckError: the interpreter refused the model, died or took too long.
         """
-        with tempfile.TemporaryDirectory(prefix="forge-reference-") as name:
-            folder = Path(name)
-            _write_job(folder, self._model, cases)
-            self._run(folder, _START_TIMEOUT_S + _CASE_TIMEOUT_S * len(cases))
-            arrays = read_npz(folder / "outputs.npz")
+        arrays = self._ask(self._engine.name, cases, ())
         outputs = range(len(self._model.outputs))
         return tuple(tuple(arrays[f"{c}/{i}"] for i in outputs) for c in range(len(cases)))
 
-    def _run(self, folder: Path, timeout_s: float) -> None:
+    def tensors(self, case: Case, wanted: Sequence[int]) -> Mapping[int, Array]:
+        """Run one case and return the values of tensors of the main graph; those it does not keep are left out.
+
+        Raises:
+            CheckError: as for `outputs`.
+        """
+        arrays = self._ask(TFLM_LAYERS, [case], wanted)
+        return {index: arrays[f"0/{index}"] for index in wanted if f"0/{index}" in arrays}
+
+    def _ask(self, engine: str, cases: Sequence[Case], tensors: Sequence[int]) -> Mapping[str, Array]:
+        with tempfile.TemporaryDirectory(prefix="forge-reference-") as name:
+            folder = Path(name)
+            _write_job(folder, self._model, cases, tensors)
+            self._run(engine, folder, _START_TIMEOUT_S + _CASE_TIMEOUT_S * len(cases))
+            return read_npz(folder / "outputs.npz")
+
+    def _run(self, engine: str, folder: Path, timeout_s: float) -> None:
         # The package need not be installed: the worker finds it where this process did.
         package_root = str(Path(__file__).resolve().parents[2])
         paths = [package_root, *filter(None, [os.environ.get("PYTHONPATH")])]
         hint = "Compare with a recorded file instead: --golden FILE."
         try:
             done = proc.run(
-                [sys.executable, "-m", _WORKER, folder, str(_arena_bytes(self._model))],
+                [sys.executable, "-m", _WORKER, engine, folder, str(_arena_bytes(self._model))],
                 timeout_s=timeout_s,
                 env={"PYTHONPATH": os.pathsep.join(paths)},
                 check=False,
@@ -96,11 +143,7 @@ class InterpreterReference:
                 hint=hint,
             ) from error
         if done.returncode:
-            why = (
-                f"died of {_signal_name(-done.returncode)}"
-                if done.returncode < 0
-                else "can not run the model"
-            )
+            why = f"died of {_signal_name(-done.returncode)}" if done.returncode < 0 else "can not run the model"
             raise CheckError(
                 f"{self._model.name}: the reference interpreter {why}",
                 reasons=tuple(line for line in done.output.splitlines() if line.strip())[-_LAST_LINES:],
@@ -113,12 +156,21 @@ def has_interpreter() -> bool:
     return importlib.util.find_spec("tflite_micro") is not None
 
 
-def _write_job(folder: Path, model: Model, cases: Sequence[Case]) -> None:
+def find_tflite() -> Engine | None:
+    """Return the TFLite interpreter that is installed, the smallest package first."""
+    for engine in _TFLITE_ENGINES:
+        if importlib.util.find_spec(engine.name.split(".")[0]) is not None:
+            return engine
+    return None
+
+
+def _write_job(folder: Path, model: Model, cases: Sequence[Case], tensors: Sequence[int]) -> None:
     (folder / "model.tflite").write_bytes(model.data)
     arrays: dict[str, Array] = {
         "case_count": np.array(len(cases)),
         "input_count": np.array(len(model.inputs)),
         "output_count": np.array(len(model.outputs)),
+        "tensors": np.array(tensors, np.int64),
     }
     for number, case in enumerate(cases):
         arrays.update({f"{number}/{i}": array for i, array in enumerate(case.inputs)})

@@ -1,37 +1,86 @@
-"""Runs the TFLM interpreter for other modules, as a program of its own: it may abort the whole process.
+"""Runs an interpreter for other modules, as a program of its own: it may abort the whole process.
 
-Called as `python -m tflm_forge.verify.reference_worker FOLDER ARENA_BYTES`. FOLDER holds `model.tflite` and
-`inputs.npz` with arrays `CASE/INPUT` (numbers); `outputs.npz` with arrays `CASE/OUTPUT` is written to it.
-The interpreter keeps its state from one case to the next, as a device does.
+Called as `python -m tflm_forge.verify.reference_worker ENGINE FOLDER ARENA_BYTES`. ENGINE is `tflm`, `tflm-layers`
+(keeps all tensors) or the module of a TFLite interpreter. FOLDER holds `model.tflite` and `inputs.npz` with arrays
+`CASE/INPUT` (numbers); `outputs.npz` with arrays `CASE/OUTPUT`, or `CASE/TENSOR` of the main graph for `tflm-layers`,
+is written to it. The interpreter keeps its state from one case to the next, as a device does.
 """
 
+import contextlib
+import importlib
 import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from tflm_forge.verify.arrays import write_npz
+from tflm_forge.verify.arrays import Array, write_npz
+
+TFLM = "tflm"
+TFLM_LAYERS = "tflm-layers"
+
+Run = Callable[[Sequence[Array]], Mapping[int, Array]]
+"""Takes the inputs of one inference and returns what it gave, by number."""
 
 
-def run_cases(folder: Path, arena_bytes: int) -> None:
-    """Run all cases of a job in order and write their outputs."""
+def run_cases(engine: str, folder: Path, arena_bytes: int) -> None:
+    """Run all cases of a job in order and write what they gave."""
+    model = (folder / "model.tflite").read_bytes()
+    results: dict[str, Array] = {}
+    with np.load(folder / "inputs.npz", allow_pickle=False) as archive:
+        outputs = int(archive["output_count"])
+        tensors = archive["tensors"].tolist()
+        run = (
+            _open_tflm(model, arena_bytes, outputs, tensors) if engine.startswith(TFLM) else _open_tflite(engine, model)
+        )
+        for case in range(int(archive["case_count"])):
+            inputs = [archive[f"{case}/{i}"] for i in range(int(archive["input_count"]))]
+            results.update({f"{case}/{i}": array for i, array in run(inputs).items()})
+    write_npz(folder / "outputs.npz", results)
+
+
+def _open_tflm(model: bytes, arena_bytes: int, outputs: int, tensors: Iterable[int]) -> Run:
     from tflite_micro import runtime
 
-    model = (folder / "model.tflite").read_bytes()
-    interpreter = runtime.Interpreter.from_bytes(model, arena_size=arena_bytes)
-    outputs = {}
-    with np.load(folder / "inputs.npz", allow_pickle=False) as archive:
-        case_count = int(archive["case_count"])
-        input_count = int(archive["input_count"])
-        output_count = int(archive["output_count"])
-        for case in range(case_count):
-            for i in range(input_count):
-                interpreter.set_input(archive[f"{case}/{i}"], i)
-            interpreter.invoke()
-            for i in range(output_count):
-                outputs[f"{case}/{i}"] = np.array(interpreter.get_output(i))
-    write_npz(folder / "outputs.npz", outputs)
+    wanted = list(tensors)
+    config = runtime.InterpreterConfig.kPreserveAllTensors if wanted else runtime.InterpreterConfig.kAllocationRecording
+    interpreter = runtime.Interpreter.from_bytes(model, arena_size=arena_bytes, intrepreter_config=config)
+
+    def run(inputs: Sequence[Array]) -> Mapping[int, Array]:
+        for i, array in enumerate(inputs):
+            interpreter.set_input(array, i)
+        interpreter.invoke()
+        if not wanted:
+            return {i: np.array(interpreter.get_output(i)) for i in range(outputs)}
+        found = {}
+        for index in wanted:
+            # What the interpreter does not keep (a tensor without data) it refuses.
+            with contextlib.suppress(RuntimeError, ValueError, TypeError, KeyError):
+                found[index] = np.array(interpreter.GetTensor(index, 0)["tensor_data"])
+        return found
+
+    return run
+
+
+def _open_tflite(module: str, model: bytes) -> Run:
+    library: Any = importlib.import_module(module)
+    kinds: Any = library
+    if module == "tensorflow":
+        library, kinds = library.lite, library.lite.experimental
+    # The reference kernels: what the optimized ones round to depends on this processor.
+    kernels = kinds.OpResolverType.BUILTIN_REF
+    engine = library.Interpreter(model_content=model, experimental_op_resolver_type=kernels)
+    engine.allocate_tensors()
+
+    def run(inputs: Sequence[Array]) -> Mapping[int, Array]:
+        for detail, array in zip(engine.get_input_details(), inputs, strict=True):
+            engine.set_tensor(detail["index"], array)
+        engine.invoke()
+        return {i: engine.get_tensor(detail["index"]) for i, detail in enumerate(engine.get_output_details())}
+
+    return run
 
 
 if __name__ == "__main__":
-    run_cases(Path(sys.argv[1]), int(sys.argv[2]))
+    run_cases(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

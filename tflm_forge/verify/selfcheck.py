@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tflm_forge.link.answers import Info, Offender, RegisteredOp, SelfTest, TensorInfo
 from tflm_forge.link.messages import Space
 from tflm_forge.link.status import BOOT_STEPS, Status
 from tflm_forge.model import Model, Tensor, op_name, op_set
 from tflm_forge.ops.hash import format_op_hash, op_hash
+from tflm_forge.verify.faults import explain_fault
 from tflm_forge.verify.records import Check, Part
 
 PART_NAME = "self-check"
@@ -26,6 +28,7 @@ class ExpectedFirmware:
         ops: the registered ops, in any order, with the highest version of each.
         arena_bytes: the tensor arena's size.
         struct_bytes: sizes of TfLiteTensor and TfLiteEvalTensor as the runtime was compiled.
+        elf: the ELF, to say where a fault was.
     """
 
     build_id: bytes | None = None
@@ -34,6 +37,7 @@ class ExpectedFirmware:
     ops: tuple[RegisteredOp, ...] | None = None
     arena_bytes: int | None = None
     struct_bytes: tuple[int, int] | None = None
+    elf: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +61,7 @@ def check_device(answers: Answers, model: Model, expected: ExpectedFirmware) -> 
     info = answers.info
     checks = [
         *_check_identity(info, expected),
-        *_check_boot(answers.selftest),
+        *_check_boot(answers.selftest, expected),
         *_check_model(info, answers.selftest, model),
         _check_ops(answers, model, expected),
         _check_structs(info, expected),
@@ -86,7 +90,7 @@ def _check_identity(info: Info, expected: ExpectedFirmware) -> list[Check]:
     return checks
 
 
-def _check_boot(selftest: SelfTest) -> list[Check]:
+def _check_boot(selftest: SelfTest, expected: ExpectedFirmware) -> list[Check]:
     checks = [
         Check(name=f"boot: {step}", passed=status.code == 0, detail=_words(status))
         for step, status in zip(BOOT_STEPS, selftest.steps, strict=True)
@@ -99,7 +103,8 @@ def _check_boot(selftest: SelfTest) -> list[Check]:
     if unnamed:
         checks.append(Check(name="further ops", passed=False, detail=f"{unnamed} more can not run"))
     if selftest.fault is not None:
-        checks.append(Check(name="fault", passed=False, detail=selftest.fault.words))
+        words = "; ".join((selftest.fault.words, *explain_fault(selftest.fault, expected.elf)))
+        checks.append(Check(name="fault", passed=False, detail=words))
     return checks
 
 
@@ -186,9 +191,7 @@ def _check_tensors(tensors: Sequence[TensorInfo] | None, model: Model) -> Check:
         if on_device is None:
             problems.append(f"the device has no {where}")
         elif _form(on_device) != _form_of_model(tensor):
-            problems.append(
-                f"{where}: {_form(on_device)} on the device, {_form_of_model(tensor)} in the model"
-            )
+            problems.append(f"{where}: {_form(on_device)} on the device, {_form_of_model(tensor)} in the model")
     if found:
         problems.append(f"the device has {len(found)} more than the model")
     detail = "; ".join(problems) or f"{len(model.inputs)} and {len(model.outputs)}, as in the model"

@@ -1,96 +1,35 @@
-"""The suite: what is tested in which order, and what comes out as one report."""
+"""The suite: runs a plan on a device, part by part, and makes one report of it."""
 
-import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
 
-from tflm_forge.errors import CheckError
-from tflm_forge.link.answers import CounterKind, Info
+from tflm_forge.link.answers import Info
+from tflm_forge.link.failures import RefusedError
 from tflm_forge.link.session import Session
 from tflm_forge.model import Model
-from tflm_forge.verify.golden import choose_reference, golden_path
-from tflm_forge.verify.inputs import Case, load_cases, make_cases
+from tflm_forge.model.resources import has_state
+from tflm_forge.verify.floats import check_agreement, compare_with_floats
+from tflm_forge.verify.inputs import Case, make_boundary_cases
+from tflm_forge.verify.latency import LEAST_RUNS, check_latency, measure_latency, profile_operators, run_more
 from tflm_forge.verify.numbers import Run, compare_output, count_correct, run_case
+from tflm_forge.verify.parts import BOUNDARIES, CASE_PARTS, INPUTS, LATENCY, NUMBERS, PARTS, SELF_CHECK, SOAK
+from tflm_forge.verify.plan import SuitePlan
 from tflm_forge.verify.records import (
     Accuracy,
     Check,
     Comparison,
     DeviceFacts,
+    FloatAgreement,
     Latency,
     Part,
+    Soak,
     TestReport,
 )
-from tflm_forge.verify.reference import Outputs
 from tflm_forge.verify.selfcheck import Answers, ExpectedFirmware, check_device
+from tflm_forge.verify.soak import run_soak, run_stateful_soak
 
-NUMBERS_PART = "numbers"
-
-NANOSECONDS_PER_SECOND = 1_000_000_000
-"""Instructions a second of an emulator that counts them: QEMU's `-icount shift=0` takes 1 ns for each."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SuiteOptions:
-    """What the user chose.
-
-    Attributes:
-        seed: of the random inputs.
-        random_count: how many random inputs.
-        inputs: the user's own, an .npz file.
-        golden: a golden file to compare with instead of the interpreter.
-        no_reference: whether it is all right to compare with nothing.
-    """
-
-    seed: int = 1
-    random_count: int = 3
-    inputs: Path | None = None
-    golden: Path | None = None
-    no_reference: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class SuitePlan:
-    """What to run on a device and what must come out; made without a device.
-
-    Attributes:
-        cases: the inputs.
-        expected: for each case the outputs, or None when they are not known.
-        reference: what knows them; empty when there is none.
-        problem: why there are no expected outputs though they were wanted; with the remedy.
-        no_reference: the user wants no comparison.
-    """
-
-    cases: tuple[Case, ...]
-    expected: tuple[Outputs | None, ...]
-    reference: str
-    problem: str
-    no_reference: bool
-
-
-def plan_suite(model: Model, model_path: Path, options: SuiteOptions) -> SuitePlan:
-    """Choose inputs and reference, and let the reference compute the outputs.
-
-    Raises:
-        UsageError: the user's inputs or the golden file can not be used.
-        ModelError: an input has a type that can not be exchanged with a device.
-    """
-    own = load_cases(options.inputs, model) if options.inputs is not None else ()
-    made = make_cases(model, seed=options.seed, random_count=options.random_count)
-    reference = None if options.no_reference else choose_reference(model, model_path, options.golden)
-    if reference is None:
-        problem = "" if options.no_reference else _no_reference_words(model_path)
-        return _plan_without_reference((*own, *made), problem, no_reference=options.no_reference)
-    recorded = reference.own_cases()
-    cases = (*own, *(made if recorded is None else recorded))
-    try:
-        expected = reference.outputs(cases)
-    except CheckError as error:
-        problem = ". ".join(part for part in (error.message, *error.reasons, error.hint) if part)
-        return _plan_without_reference(cases, problem, no_reference=False)
-    return SuitePlan(
-        cases=cases, expected=expected, reference=reference.title, problem="", no_reference=False
-    )
+OnStep = Callable[[str, int, int], None]
+"""Called with a part's name, what is done of it, and how much there is."""
 
 
 def run_suite(
@@ -99,46 +38,22 @@ def run_suite(
     plan: SuitePlan,
     expected: ExpectedFirmware,
     *,
-    on_case: Callable[[int, int], None] | None = None,
+    on_step: OnStep = lambda *_: None,
 ) -> TestReport:
-    """Run everything on a device and return what was found, whether it passed or not.
+    """Run everything but the layers on a device and return what was found, whether it passed or not.
 
     Args:
         session: a session; it is connected here.
         model: the model that should be in the device.
         plan: inputs and expected outputs.
         expected: the firmware that should be in the device.
-        on_case: called with (cases done, cases in all).
+        on_step: called as the work goes on.
 
     Raises:
         DeviceError: the device stopped answering, or refused to run an inference.
     """
     info = session.connect()
-    self_check = check_device(ask_device(session, info), model, expected)
-    runs: list[Run] = []
-    comparisons: tuple[Comparison, ...] = ()
-    if not info.ready:
-        blocked = Check(name="inference", passed=False, detail="not run: a boot step failed, see self-check")
-        numbers = Part(name=NUMBERS_PART, checks=(blocked,))
-    else:
-        for done, case in enumerate(plan.cases):
-            runs.append(run_case(session, model, case))
-            if on_case is not None:
-                on_case(done + 1, len(plan.cases))
-        comparisons = _compare(model, plan, runs)
-        numbers = _numbers_part(plan, comparisons)
-    end = session.info()
-    return TestReport(
-        model=model.name,
-        model_sha256=model.sha256,
-        device=_facts(session.url, end),
-        reference=plan.reference,
-        parts=(self_check, numbers),
-        comparisons=comparisons,
-        latency=measure_latency(end, [run.ticks for run in runs]),
-        accuracy=_accuracy(plan, runs),
-        log_lines=session.log_lines,
-    )
+    return _SuiteRun(session, model, plan, info, on_step).run(expected)
 
 
 def ask_device(session: Session, info: Info) -> Answers:
@@ -151,67 +66,172 @@ def ask_device(session: Session, info: Info) -> Answers:
     )
 
 
-def measure_latency(info: Info, ticks: Sequence[int]) -> Latency | None:
-    """Return what an inference takes, from the ticks of several; None when the device can not count."""
-    if not ticks or info.counter_kind is CounterKind.NONE or not info.ticks_per_second:
-        return None
-    counts = list(ticks)
-    emulated = info.counter_kind is CounterKind.EMULATED_TICKS
-    if emulated:
-        counts = [count * NANOSECONDS_PER_SECOND // info.ticks_per_second for count in counts]
-    median = int(statistics.median(counts))
-    return Latency(
-        unit="instructions" if emulated else "cycles",
-        runs=len(counts),
-        minimum=min(counts),
-        median=median,
-        maximum=max(counts),
-        median_s=None if emulated else median / info.ticks_per_second,
-    )
+class _SuiteRun:
+    """One run of the suite: the parts one after the other, and what they found so far."""
 
+    def __init__(self, session: Session, model: Model, plan: SuitePlan, info: Info, on_step: OnStep) -> None:
+        self._session = session
+        self._model = model
+        self._plan = plan
+        self._info = info
+        self._on_step = on_step
+        self._parts: list[Part] = []
+        self._runs: dict[int, Run] = {}
+        self._failed: dict[int, str] = {}
+        self._agreements: tuple[FloatAgreement, ...] = ()
+        self._latency: Latency | None = None
+        self._soak: Soak | None = None
 
-def _plan_without_reference(cases: tuple[Case, ...], problem: str, *, no_reference: bool) -> SuitePlan:
-    return SuitePlan(
-        cases=cases,
-        expected=(None,) * len(cases),
-        reference="",
-        problem=problem,
-        no_reference=no_reference,
-    )
+    def run(self, expected: ExpectedFirmware) -> TestReport:
+        wanted = self._plan.options.parts
+        if SELF_CHECK in wanted or not self._info.ready:
+            # What a blocked device says of itself is the only thing there is to report.
+            self._parts.append(check_device(ask_device(self._session, self._info), self._model, expected))
+        if not self._info.ready:
+            blocked = Check(name="inference", passed=False, detail="not run: a boot step failed, see self-check")
+            name = NUMBERS if NUMBERS in wanted else wanted[-1]
+            self._parts += [Part(name=name, checks=(blocked,))] if name != SELF_CHECK else []
+            return self._report(())
+        if has_state(self._model) and self._plan.cases:
+            self._session.reset_state()
+        self._run_cases()
+        comparisons = self._compare()
+        for name in CASE_PARTS:
+            if name in wanted and (name != INPUTS or self._plan.options.inputs is not None):
+                self._parts.append(self._case_part(name, comparisons))
+        if LATENCY in wanted:
+            self._measure_latency()
+        if SOAK in wanted:
+            self._run_soak()
+        return self._report(comparisons)
 
+    def _run_cases(self) -> None:
+        cases = self._plan.cases
+        for index, case in enumerate(cases):
+            try:
+                self._runs[index] = run_case(self._session, self._model, case)
+            except RefusedError as error:
+                # At the boundaries a kernel may well refuse; anywhere else there is no point in going on.
+                if case.part != BOUNDARIES or error.status.name != "InvokeFailed":
+                    raise
+                self._failed[index] = error.message
+            self._on_step(case.part, index + 1, len(cases))
 
-def _no_reference_words(model_path: Path) -> str:
-    return (
-        "no reference to compare with: install it (pip install 'tflm-forge[reference]'), put a golden file "
-        f"at {golden_path(model_path)}, or say --no-reference"
-    )
-
-
-def _compare(model: Model, plan: SuitePlan, runs: Sequence[Run]) -> tuple[Comparison, ...]:
-    return tuple(
-        compare_output(run.case.name, tensor, want, have)
-        for run, expected in zip(runs, plan.expected, strict=True)
-        if expected is not None
-        for tensor, want, have in zip(model.outputs, expected, run.outputs, strict=True)
-    )
-
-
-def _numbers_part(plan: SuitePlan, comparisons: Sequence[Comparison]) -> Part:
-    if plan.no_reference:
-        return Part(name=NUMBERS_PART, checks=(), skipped="no comparison: --no-reference")
-    if plan.problem:
-        return Part(name=NUMBERS_PART, checks=(Check(name="reference", passed=False, detail=plan.problem),))
-    checks = [
-        Check(name=f"{c.case}: {c.output}", passed=c.passed, detail=_comparison_words(c)) for c in comparisons
-    ]
-    checks += [
-        Check(
-            name=case.name, passed=False, detail=f"not compared: {plan.reference} does not know these inputs"
+    def _compare(self) -> tuple[Comparison, ...]:
+        return tuple(
+            compare_output(
+                run.case.name, tensor, want, have, source=run.case.source, tolerance_lsb=self._plan.tolerance_lsb
+            )
+            for index, run in self._runs.items()
+            if (expected := self._plan.expected[index]) is not None
+            for tensor, want, have in zip(self._model.outputs, expected, run.outputs, strict=True)
         )
-        for case, expected in zip(plan.cases, plan.expected, strict=True)
-        if expected is None
-    ]
-    return Part(name=NUMBERS_PART, checks=tuple(checks))
+
+    def _case_part(self, name: str, comparisons: Sequence[Comparison]) -> Part:
+        plan = self._plan
+        checks: list[Check] = []
+        skipped = ""
+        if plan.options.no_reference:
+            skipped = "no comparison: --no-reference"
+        elif plan.problem:
+            checks.append(Check(name="reference", passed=False, detail=plan.problem))
+        else:
+            cases = {case.name for case in plan.cases if case.part == name}
+            checks += [
+                Check(name=f"{c.case}: {c.output}", passed=c.passed, detail=_comparison_words(c))
+                for c in comparisons
+                if c.case in cases
+            ]
+        checks += [check for i, case in enumerate(plan.cases) if case.part == name for check in self._case_checks(i)]
+        if name == NUMBERS and plan.float_expected:
+            checks += self._float_checks()
+        return Part(name=name, checks=tuple(checks), skipped=skipped if not checks else "")
+
+    def _case_checks(self, index: int) -> list[Check]:
+        """Return what is to be said of a case besides its comparisons."""
+        case = self._plan.cases[index]
+        if index in self._failed:
+            return [Check(name=case.name, passed=False, detail=self._failed[index])]
+        if not case.is_comparable:
+            return [Check(name=case.name, passed=True, detail="the device took it; outputs are not compared")]
+        compares = not self._plan.options.no_reference and not self._plan.problem
+        if not compares or self._plan.expected[index] is not None:
+            return []
+        if case.part == BOUNDARIES:
+            return [Check(name=case.name, passed=True, detail=f"the device took it; {self._unknown()}")]
+        return [Check(name=case.name, passed=False, detail=f"not compared: {self._unknown()}")]
+
+    def _unknown(self) -> str:
+        return f"{self._plan.reference} does not know these inputs"
+
+    def _float_checks(self) -> list[Check]:
+        options = self._plan.options
+        names = set(self._plan.float_cases)
+        actual = [run.outputs for run in self._runs.values() if run.case.name in names]
+        if options.float_reference is not None:
+            self._agreements = compare_with_floats(
+                self._model, options.float_reference, self._plan.float_expected, actual, options.float_limit
+            )
+        return [check_agreement(agreement) for agreement in self._agreements]
+
+    def _measure_latency(self) -> None:
+        case = self._plan.cases[0] if self._plan.cases else _zeros(self._model)
+        # Not those of NaN: processors may be slower on it.
+        ticks = [run.ticks for run in self._runs.values() if run.case.is_comparable]
+        ticks += run_more(self._session, case, max(0, LEAST_RUNS - len(ticks)))
+        latency = measure_latency(self._info, ticks, clock_hz=self._plan.options.clock_hz)
+        operators = profile_operators(self._session, self._info, self._model, case) if latency is not None else ()
+        self._latency = None if latency is None else replace(latency, operators=operators)
+        self._parts.append(check_latency(latency, operators, len(self._model.subgraphs[0].operators)))
+        self._on_step(LATENCY, 1, 1)
+
+    def _run_soak(self) -> None:
+        options = self._plan.options.soak
+
+        def on_loops(done: int, total: int) -> None:
+            self._on_step(SOAK, done, total)
+
+        if options.stateful:
+            cases = self._plan.cases or (_zeros(self._model),)
+            self._soak, part = run_stateful_soak(self._session, self._info, self._model, cases, options, on_loops)
+        else:
+            self._soak, part = run_soak(self._session, self._info, self._plan.soak_expected, options, on_loops)
+        self._parts.append(part)
+
+    def _report(self, comparisons: tuple[Comparison, ...]) -> TestReport:
+        end = self._session.info()
+        runs = list(self._runs.values())
+        latency = self._latency or measure_latency(end, [r.ticks for r in runs], clock_hz=self._plan.options.clock_hz)
+        return TestReport(
+            model=self._model.name,
+            model_sha256=self._model.sha256,
+            device=_facts(self._session.url, end),
+            reference=self._plan.reference,
+            parts=tuple(self._parts),
+            comparisons=comparisons,
+            latency=latency,
+            accuracy=self._accuracy(),
+            log_lines=self._session.log_lines,
+            soak=self._soak,
+            float_agreements=self._agreements,
+            left_out=tuple(name for name in PARTS if name not in self._plan.options.parts),
+        )
+
+    def _accuracy(self) -> Accuracy | None:
+        labelled = [i for i, run in self._runs.items() if run.case.label is not None]
+        if not labelled:
+            return None
+        cases = [self._plan.cases[i] for i in labelled]
+        expected = [row for i in labelled if (row := self._plan.expected[i]) is not None]
+        return Accuracy(
+            total=len(labelled),
+            correct=count_correct(cases, [self._runs[i].outputs for i in labelled]),
+            reference_correct=count_correct(cases, expected) if len(expected) == len(cases) else None,
+        )
+
+
+def _zeros(model: Model) -> Case:
+    return make_boundary_cases(model)[0]
 
 
 def _comparison_words(comparison: Comparison) -> str:
@@ -223,19 +243,6 @@ def _comparison_words(comparison: Comparison) -> str:
     return (
         f"{metrics.mismatches} of {metrics.elements} differ ({metrics.mismatch_percent:.2f} %), "
         f"largest error {metrics.max_error:.6g}{unit}{within}"
-    )
-
-
-def _accuracy(plan: SuitePlan, runs: Sequence[Run]) -> Accuracy | None:
-    labelled = [i for i, run in enumerate(runs) if run.case.label is not None]
-    if not labelled:
-        return None
-    cases = [plan.cases[i] for i in labelled]
-    expected = [row for i in labelled if (row := plan.expected[i]) is not None]
-    return Accuracy(
-        total=len(labelled),
-        correct=count_correct(cases, [runs[i].outputs for i in labelled]),
-        reference_correct=count_correct(cases, expected) if len(expected) == len(cases) else None,
     )
 
 

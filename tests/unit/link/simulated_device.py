@@ -22,6 +22,20 @@ def str8(text: str) -> bytes:
     return bytes((len(text.encode()),)) + text.encode()
 
 
+def random_data(seed: int, tensors: "list[SimTensor]") -> list[bytes]:
+    """One byte a number of xorshift32, from one tensor on to the next; no floats."""
+    state, parts = seed or 1, []
+    for tensor in tensors:
+        part = bytearray()
+        for _ in range(len(tensor.data)):
+            state = (state ^ (state << 13)) % 2**32
+            state ^= state >> 17
+            state = (state ^ (state << 5)) % 2**32
+            part.append(state % 256)
+        parts.append(bytes(part))
+    return parts
+
+
 @dataclass
 class SimTensor:
     type: int
@@ -58,6 +72,8 @@ class SimulatedDevice:
     banner: str = "forge 0.1.0 board sim runtime bundled 0.1.0\nready\n"
     invoke_error: tuple[int, int] | None = None
     progress: int = 0
+    operators: int = 5
+    soak_status: tuple[int, int] = (0, 0xFFFFFFFF)
     state: int = 1
     layers: tuple[bytes, ...] = ()
     runs: dict[int, int] = field(default_factory=dict)
@@ -177,9 +193,10 @@ class SimulatedDevice:
 
     def _fill(self, body: bytes) -> bytes | tuple[int, int]:
         index, mode, value = struct.unpack("<BBI", body)
-        if mode != 0:
-            return (0x53, 0)
         data = self.inputs[index].data
+        if mode == 1:
+            data[:] = random_data(value, [self.inputs[index]])[0]
+            return b""
         data[:] = (struct.pack("<I", value) * len(data))[: len(data)]
         return b""
 
@@ -196,10 +213,12 @@ class SimulatedDevice:
 
     def _soak(self, body: bytes) -> bytes:
         loops, seed = struct.unpack("<II", body)
-        return struct.pack("<HIIII", 0, loops, seed ^ 0xABCD, 0xFFFFFFFF, 900)
+        outputs = self.model(random_data(seed, self.inputs))
+        status, first = self.soak_status
+        return struct.pack("<HIIII", status, loops, zlib.crc32(b"".join(outputs)), first, 900)
 
     def _profile(self, body: bytes) -> bytes:
-        return self._page([struct.pack("<Q", 10 + i) for i in range(5)], body, 2)
+        return self._page([struct.pack("<Q", 10 + i) for i in range(self.operators)], body, 2)
 
 
 @dataclass

@@ -48,10 +48,7 @@ def test_hash_of_one_op_is_a_known_number() -> None:
 
 
 def test_version_code_and_name_change_the_hash() -> None:
-    hashes = {
-        op_hash([op])
-        for op in (CONV, FULLY_CONNECTED, Op(builtin_code=3, version=2), CUSTOM_A, CUSTOM_LONGER)
-    }
+    hashes = {op_hash([op]) for op in (CONV, FULLY_CONNECTED, Op(builtin_code=3, version=2), CUSTOM_A, CUSTOM_LONGER)}
     assert len(hashes) == 5
 
 

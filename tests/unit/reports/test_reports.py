@@ -13,6 +13,7 @@ from tflm_forge.verify.records import (
     DeviceFacts,
     Latency,
     Metrics,
+    OperatorTime,
     Part,
     TestReport,
 )
@@ -77,6 +78,11 @@ def report() -> TestReport:
             median=29_000_040,
             maximum=29_000_080,
             median_s=None,
+            clock_hz=168_000_000,
+            operators=(
+                OperatorTime(index=0, op="CONV_2D", layer="a;b", count=3_000),
+                OperatorTime(index=1, op="SOFTMAX", layer="c", count=1_000),
+            ),
         ),
         accuracy=Accuracy(total=100, correct=97, reference_correct=98),
         log_lines=("ready",),
@@ -102,18 +108,26 @@ def test_check_table_leaves_comparisons_to_their_own_table(report: TestReport) -
     assert check_table(skipped).rows == (("numbers", "", "skipped", "no comparison"),)
 
 
-def test_comparison_table_shows_failures_first_and_counts_the_rest(report: TestReport) -> None:
+def test_comparison_table_shows_failures_one_by_one_and_groups_the_rest(report: TestReport) -> None:
     table = comparison_table(report)
     assert table.title == "numbers against TFLM interpreter"
     assert [row[:6] for row in table.rows] == [
         ("one", "y", "FAILED", "3 LSB", "25.00 %", "0.375"),
         ("zeros", "y", "ok", "0 LSB", "0.00 %", "0"),
     ]
-    many = replace(report, comparisons=tuple(comparison(str(i)) for i in range(30)))
-    assert comparison_table(many, most_rows=20).rows[-1][:3] == ("10 more", "", "ok")
+    many = replace(report, comparisons=tuple(replace(comparison(str(i)), source="my.npz") for i in range(30)))
+    assert [row[:4] for row in comparison_table(many).rows] == [("my.npz, 30 samples", "y", "ok", "0 LSB")]
     bad = replace(report, comparisons=tuple(comparison(str(i), wrong=1, error=1) for i in range(30)))
-    assert comparison_table(bad, most_rows=20).rows[-1][:3] == ("10 more", "", "10 FAILED")
-    assert {len(row) for row in comparison_table(bad, most_rows=20).rows} == {len(table.columns)}
+    rows = comparison_table(bad, most_rows=20).rows
+    assert [row[0] for row in rows[:20]] == [str(i) for i in range(20)]
+    assert rows[-1][:3] == ("10 more", "", "10 FAILED")
+    assert {len(row) for row in rows} == {len(table.columns)}
+
+
+def test_a_group_shows_its_worst_numbers(report: TestReport) -> None:
+    group = tuple(replace(comparison(str(i), error=float(i)), source="my.npz") for i in range(3))
+    [row] = comparison_table(replace(report, comparisons=group)).rows
+    assert row[:7] == ("my.npz, 3 samples", "y", "ok", "2 LSB", "0.00 %", "0.25", "1")
 
 
 def test_summary(report: TestReport) -> None:
@@ -121,7 +135,7 @@ def test_summary(report: TestReport) -> None:
     for part in (
         "stm32f4 on socket://127.0.0.1:5555, runtime bundled 0.1.0 (dsp kernels)",
         "22,772 of 24,000 bytes",
-        "29,000,040 instructions (29,000,000 to 29,000,080)",
+        "29,000,040 instructions (29,000,000 to 29,000,080), median of 5: 172.619 ms at 168 MHz if each took one cycle",
         "97 of 100 labelled inputs (97.0 %), reference 98",
         "FAILED    self-check (1), numbers (1)",
     ):
@@ -129,7 +143,7 @@ def test_summary(report: TestReport) -> None:
     good = replace(report, parts=(Part(name="numbers", checks=(), skipped="no comparison"),))
     assert summary_lines(good)[-1] == "PASSED    0 checks, without numbers"
     timed = Latency(unit="cycles", runs=1, minimum=84_000, median=84_000, maximum=84_000, median_s=0.0005)
-    assert "84,000 cycles, 0.500 ms, median of 1" in "\n".join(summary_lines(replace(report, latency=timed)))
+    assert "84,000 cycles, median of 1: 0.500 ms" in "\n".join(summary_lines(replace(report, latency=timed)))
 
 
 def test_json_holds_everything_and_no_nan(report: TestReport) -> None:

@@ -8,7 +8,8 @@ from tests.modelmaker import make_single_op_model
 from tests.unit.verify.conftest import make_relu_model
 from tflm_forge.errors import ModelError, UsageError
 from tflm_forge.model import Model, read_model
-from tflm_forge.verify.inputs import load_cases, make_cases
+from tflm_forge.verify.inputs import Case, make_boundary_cases, make_random_cases, soak_inputs
+from tflm_forge.verify.samples import load_cases
 
 
 def save(path: Path, **arrays: Any) -> Path:
@@ -16,53 +17,99 @@ def save(path: Path, **arrays: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("kind", "low", "high"),
-    [
-        ("INT8", -128, 127),
-        ("UINT8", 0, 255),
-        ("INT16", -32768, 32767),
-        ("INT32", -(2**31), 2**31 - 1),
-        ("BOOL", 0, 1),
-        ("FLOAT32", -1000, 1000),
-    ],
-)
-def test_made_cases(kind: str, low: int, high: int) -> None:
-    model = make_relu_model(shape=(1, 5000), kind=kind)
-    cases = make_cases(model, seed=7, random_count=2)
-    assert [c.name for c in cases] == ["random 7.0", "random 7.1", "zeros", "minimum", "maximum"]
-    for case in cases:
-        [array] = case.inputs
-        assert array.shape == (1, 5000)
-        assert array.dtype == np.dtype(kind.lower())
-    [first], [second], [zeros], [lowest], [highest] = (c.inputs for c in cases)
-    assert not zeros.any()
-    assert (lowest == low).all()
-    assert (highest == high).all()
-    assert not np.array_equal(first, second)
-    # 5000 draws reach into the lowest and the highest tenth of the range.
-    span = 4 if kind == "FLOAT32" else None
+def xorshift_bytes(seed: int, count: int) -> bytes:
+    """Marsaglia's xorshift32 with 13, 17, 5: one byte a number, as docs/link.md says."""
+    state, out = seed, bytearray()
+    for _ in range(count):
+        state = (state ^ (state << 13)) % 2**32
+        state ^= state >> 17
+        state = (state ^ (state << 5)) % 2**32
+        out.append(state % 256)
+    return bytes(out)
+
+
+TYPES = [
+    ("INT8", -128, 127),
+    ("UINT8", 0, 255),
+    ("INT16", -32768, 32767),
+    ("INT32", -(2**31), 2**31 - 1),
+    ("BOOL", 0, 1),
+    ("FLOAT32", -1000, 1000),
+]
+
+
+@pytest.mark.parametrize(("kind", "low", "high"), TYPES)
+def test_boundary_cases(kind: str, low: int, high: int) -> None:
+    cases = {case.name: case for case in make_boundary_cases(make_relu_model(shape=(1, 50), kind=kind))}
+    more = {"INT8": ["-127"], "FLOAT32": ["NaN", "+infinity", "-infinity"]}.get(kind, [])
+    assert list(cases) == ["zeros", "minimum", "maximum", *more]
+    for case in cases.values():
+        [array], [fill] = case.inputs, case.fills
+        assert (array.shape, array.dtype, case.part) == ((1, 50), np.dtype(kind.lower()), "boundaries")
+        assert fill is not None
+        assert fill.pattern is not None
+        made = (fill.pattern.to_bytes(4, "little") * array.nbytes)[: array.nbytes]
+        assert made == array.tobytes()
+    assert not cases["zeros"].inputs[0].any()
+    assert (cases["minimum"].inputs[0] == low).all()
+    assert (cases["maximum"].inputs[0] == high).all()
+    if kind == "INT8":
+        assert (cases["-127"].inputs[0] == -127).all()
+    assert [c.name for c in cases.values() if not c.is_comparable] == (more if kind == "FLOAT32" else [])
+    if kind == "FLOAT32":
+        assert np.isnan(cases["NaN"].inputs[0]).all()
+
+
+def test_wide_elements_are_sent() -> None:
+    assert make_boundary_cases(make_relu_model(kind="INT64"))[0].fills == (None,)
+
+
+@pytest.mark.parametrize(("kind", "low", "high"), TYPES)
+@pytest.mark.parametrize("elements", [500, 5000])
+def test_random_cases_reach_over_the_range(kind: str, low: int, high: int, elements: int) -> None:
+    first, second = make_random_cases(make_relu_model(shape=(1, elements), kind=kind), seed=7, count=2)
+    assert (first.name, second.name, first.source, first.part) == ("random 7.0", "random 7.1", "random", "numbers")
+    [array], [fill] = first.inputs, first.fills
+    assert (array.shape, array.dtype) == ((1, elements), np.dtype(kind.lower()))
+    assert not np.array_equal(array, second.inputs[0])
+    is_float = kind == "FLOAT32"
+    # A device makes all but short float inputs itself.
+    assert (fill is None) == (is_float and elements == 500)
+    span = (4 if fill is None else 1) if is_float else None
     bottom, top = (-span, span) if span else (low, high)
-    assert bottom <= float(first.min()) <= bottom + (top - bottom) / 10
-    assert top >= float(first.max()) >= top - (top - bottom) / 10
+    assert bottom <= float(array.min()) <= bottom + (top - bottom) / 10
+    assert top >= float(array.max()) >= top - (top - bottom) / 10
+    if kind == "INT8":
+        assert fill is not None
+        assert array.tobytes() == xorshift_bytes(fill.seed, elements)
 
 
 def test_a_seed_gives_the_same_inputs_again() -> None:
-    model = make_relu_model()
-    for one, two in zip(
-        make_cases(model, seed=3, random_count=2), make_cases(model, seed=3, random_count=2), strict=True
-    ):
+    model = make_relu_model(shape=(1, 64))
+
+    def arrays(seed: int) -> list[Case]:
+        return list(make_random_cases(model, seed=seed, count=2))
+
+    for one, two in zip(arrays(3), arrays(3), strict=True):
         assert np.array_equal(one.inputs[0], two.inputs[0])
-    other = make_cases(make_relu_model(shape=(1, 64)), seed=4, random_count=1)[0].inputs[0]
-    assert not np.array_equal(
-        other, make_cases(make_relu_model(shape=(1, 64)), seed=3, random_count=1)[0].inputs[0]
-    )
+    assert not np.array_equal(arrays(4)[0].inputs[0], arrays(3)[0].inputs[0])
+
+
+def test_inputs_of_one_case_differ_and_soak_goes_on_from_one_to_the_next(two_inputs: Model) -> None:
+    [case] = make_random_cases(two_inputs, seed=1, count=1)
+    seeds = [fill.seed for fill in case.fills if fill is not None]
+    assert len(set(seeds)) == 2
+    a, b = soak_inputs(two_inputs, 99)
+    stream = xorshift_bytes(99, 13)
+    assert a.tobytes() == stream[:12]
+    assert b.tobytes() == bytes([stream[12] & 1])
 
 
 def test_types_without_arrays_are_refused() -> None:
     model = read_model(make_single_op_model("RELU", [((1, 4), "STRING")]), name="s.tflite")
-    with pytest.raises(ModelError, match="'input_0' has type STRING"):
-        make_cases(model, seed=1, random_count=0)
+    for make in (make_boundary_cases, lambda m: make_random_cases(m, seed=1, count=1)):
+        with pytest.raises(ModelError, match="'input_0' has type STRING"):
+            make(model)
 
 
 @pytest.mark.parametrize(
@@ -87,9 +134,7 @@ def test_users_inputs(relu: Model, npz: Path, key: str, array: Any, count: int) 
 
 def test_several_inputs_and_labels(two_inputs: Model, npz: Path) -> None:
     a = np.arange(12, dtype=np.int16).reshape(2, 2, 3)
-    cases = load_cases(
-        save(npz, a=a, input_1=np.array([[True], [False]]), labels=np.array([4, 5])), two_inputs
-    )
+    cases = load_cases(save(npz, a=a, input_1=np.array([[True], [False]]), labels=np.array([4, 5])), two_inputs)
     assert [c.label for c in cases] == [4, 5]
     assert np.array_equal(cases[1].inputs[0], a[1])
     assert cases[1].inputs[1].tolist() == [False]
@@ -113,9 +158,7 @@ def test_several_inputs_and_labels(two_inputs: Model, npz: Path) -> None:
         ),
     ],
 )
-def test_inputs_that_do_not_fit_name_file_and_key(
-    relu: Model, npz: Path, arrays: dict[str, Any], words: str
-) -> None:
+def test_inputs_that_do_not_fit_name_file_and_key(relu: Model, npz: Path, arrays: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=f"data.npz: .*{words}"):
         load_cases(save(npz, **arrays), relu)
 
@@ -139,10 +182,39 @@ def test_files_that_are_no_npz(relu: Model, npz: Path, content: bytes) -> None:
         load_cases(npz, relu)
 
 
-def test_a_single_array_file_is_no_npz(relu: Model, tmp_path: Path) -> None:
-    np.save(tmp_path / "x.npy", np.zeros((1, 4), np.int8))
-    with pytest.raises(UsageError, match=r"x\.npy: is not an \.npz file"):
-        load_cases(tmp_path / "x.npy", relu)
+def test_an_array_file_holds_the_only_input(relu: Model, two_inputs: Model, tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, np.arange(8, dtype=np.int8).reshape(2, 4))
+    assert [(c.name, c.inputs[0].tolist()) for c in load_cases(path, relu)] == [
+        ("x.npy[0]", [[0, 1, 2, 3]]),
+        ("x.npy[1]", [[4, 5, 6, 7]]),
+    ]
+    with pytest.raises(UsageError, match=r"x\.npy: two\.tflite has 2 inputs, and such a file holds one"):
+        load_cases(path, two_inputs)
+    path.write_bytes(b"nonsense")
+    with pytest.raises(UsageError, match=r"x\.npy: is not an \.npy file"):
+        load_cases(path, relu)
+    with pytest.raises(UsageError, match=r"x\.txt: can not read: No such file"):
+        load_cases(tmp_path / "x.txt", relu)
+    (tmp_path / "x.txt").touch()
+    with pytest.raises(UsageError, match=r"x\.txt: unknown kind of file"):
+        load_cases(tmp_path / "x.txt", relu)
+
+
+def test_a_folder_with_classes(relu: Model, tmp_path: Path) -> None:
+    for name, value in (("7/b.npy", 2), ("3/a.npy", 1), ("plain.npy", 9), ("other/c.npy", 5)):
+        (tmp_path / "set" / name).parent.mkdir(parents=True, exist_ok=True)
+        np.save(tmp_path / "set" / name, np.full((1, 4), value, np.int8))
+    cases = load_cases(tmp_path / "set", relu)
+    assert [(c.name, c.label, int(c.inputs[0][0, 0]), c.source) for c in cases] == [
+        ("3/a.npy", 3, 1, "set"),
+        ("7/b.npy", 7, 2, "set"),
+        ("other/c.npy", None, 5, "set"),
+        ("plain.npy", None, 9, "set"),
+    ]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="empty: there is no input in it"):
+        load_cases(tmp_path / "empty", relu)
 
 
 def test_pickled_objects_are_refused(relu: Model, npz: Path) -> None:

@@ -101,9 +101,7 @@ def test_comparison_of_integers_allows_no_error() -> None:
 
 
 def test_a_case_on_a_device(relu: Model) -> None:
-    device = SimulatedDevice(
-        model=lambda inputs: [bytes(max(0, (b ^ 0x80) - 0x80) & 0xFF for b in inputs[0])]
-    )
+    device = SimulatedDevice(model=lambda inputs: [bytes(max(0, (b ^ 0x80) - 0x80) & 0xFF for b in inputs[0])])
     with Session(SimulatedPort(device)) as session:
         session.connect()
         run = run_case(session, relu, Case(name="c", inputs=(int8(-5, 5, 127, -128),)))

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from tests.conftest import MODELS
-from tests.modelmaker import make_single_op_model
+from tests.modelmaker import ModelMaker, make_single_op_model
 from tests.unit.verify.conftest import make_relu_model
 from tflm_forge.errors import CheckError, UsageError
 from tflm_forge.model import Model, load_model, read_model
 from tflm_forge.verify import reference as reference_module
 from tflm_forge.verify.golden import GoldenReference, choose_reference, golden_path, record_golden
-from tflm_forge.verify.inputs import Case, make_cases
-from tflm_forge.verify.reference import InterpreterReference, Outputs, has_interpreter
+from tflm_forge.verify.inputs import Case, make_boundary_cases, make_random_cases
+from tflm_forge.verify.reference import TFLM_ENGINE, InterpreterReference, Outputs, find_tflite, has_interpreter
 
 RUNNABLE = [
     "ad01_int8",
@@ -29,6 +29,7 @@ class Doubler:
     """A reference that doubles, for golden files."""
 
     title = "doubler 1.0"
+    tolerance_lsb = 0
 
     def own_cases(self) -> None:
         return None
@@ -146,9 +147,10 @@ def run_fake(relu: Model) -> tuple[Outputs, ...]:
 def test_worker_runs_all_cases_in_order(relu: Model, fake_interpreter: Path) -> None:
     fake_interpreter.write_text(
         "class runtime:\n"
+        "  class InterpreterConfig: kAllocationRecording = 0\n"
         "  class Interpreter:\n"
         "    @classmethod\n"
-        "    def from_bytes(cls, model, arena_size):\n"
+        "    def from_bytes(cls, model, arena_size, intrepreter_config):\n"
         "      assert model[4:8] == b'TFL3' and arena_size > 1000\n"
         "      self = cls(); self.sum = 0; return self\n"
         "    def set_input(self, data, index): self.sum = self.sum + data\n"
@@ -186,9 +188,7 @@ def test_worker_that_hangs(relu: Model, fake_interpreter: Path, monkeypatch: pyt
 
 @pytest.mark.reference
 def test_interpreter_runs_a_relu() -> None:
-    model = read_model(
-        make_single_op_model("RELU", [((1, 4), "FLOAT32")], ((1, 4), "FLOAT32")), name="relu.tflite"
-    )
+    model = read_model(make_single_op_model("RELU", [((1, 4), "FLOAT32")], ((1, 4), "FLOAT32")), name="relu.tflite")
     reference = InterpreterReference(model)
     assert reference.title.startswith("TFLM interpreter (tflite-micro ")
     [outputs] = reference.outputs([Case(name="c", inputs=(np.array([[-1, 0, 2, -3]], np.float32),))])
@@ -200,7 +200,7 @@ def test_interpreter_that_aborts_does_not_end_forge() -> None:
     """A model with an op the interpreter lacks: the worker fails, forge goes on."""
     model = read_model(make_single_op_model("CUSTOM", custom_name="NoSuchOp"), name="custom.tflite")
     with pytest.raises(CheckError, match=r"custom\.tflite: the reference interpreter"):
-        InterpreterReference(model).outputs(make_cases(model, seed=1, random_count=0))
+        InterpreterReference(model).outputs(make_boundary_cases(model)[:1])
 
 
 @pytest.mark.reference
@@ -210,7 +210,7 @@ def test_interpreter_agrees_with_the_interpreter_called_directly(name: str) -> N
     from tflite_micro import runtime
 
     model = load_model(MODELS / f"{name}.tflite")
-    cases = make_cases(model, seed=1, random_count=1)
+    cases = (*make_random_cases(model, seed=1, count=1), *make_boundary_cases(model)[:3])
     outputs = InterpreterReference(model).outputs(cases)
     direct = runtime.Interpreter.from_bytes(model.data, arena_size=4 << 20)
     for case, row in zip(cases, outputs, strict=True):
@@ -220,3 +220,70 @@ def test_interpreter_agrees_with_the_interpreter_called_directly(name: str) -> N
         for i, array in enumerate(row):
             assert array.shape == model.outputs[i].shape
             assert np.array_equal(array, direct.get_output(i))
+
+
+@pytest.mark.reference
+def test_tensors_of_every_layer() -> None:
+    """Two ReLUs with other limits: the values between them are kept, and are what numpy says."""
+    maker = ModelMaker()
+    x, middle, y = (maker.tensor(name, [1, 4], "FLOAT32") for name in ("x", "middle", "y"))
+    maker.operator("RELU6", [x], [middle])
+    maker.operator("RELU_N1_TO_1", [middle], [y])
+    maker.subgraph(inputs=[x], outputs=[y])
+    model = read_model(maker.finish(), name="two.tflite")
+    case = Case(name="c", inputs=(np.array([[-3, 0.5, 3, 9]], np.float32),))
+    try:
+        found = InterpreterReference(model).tensors(case, [middle])
+    except CheckError:
+        maker_without = make_single_op_model("RELU6", [((1, 4), "FLOAT32")], ((1, 4), "FLOAT32"))
+        model = read_model(maker_without, name="one.tflite")
+        found = InterpreterReference(model).tensors(case, [model.subgraphs[0].outputs[0]])
+    assert [value.ravel().tolist() for value in found.values()] == [[0, 0.5, 3, 6]]
+
+
+def test_references_by_name(relu: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "relu.tflite"
+    monkeypatch.setattr("tflm_forge.verify.golden.has_interpreter", lambda: False)
+    monkeypatch.setattr("tflm_forge.verify.golden.find_tflite", lambda: None)
+    for kind, words in (
+        ("tflm", "the TFLM interpreter is not installed"),
+        ("tflite", "no TFLite interpreter is installed"),
+        ("golden", "there is no golden file .*relu.golden.npz"),
+        ("gold", "unknown reference 'gold'"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            choose_reference(relu, path, None, kind)
+    record_golden(golden_path(path), relu, small_cases(), Doubler())
+    monkeypatch.setattr("tflm_forge.verify.golden.has_interpreter", lambda: True)
+    assert isinstance(choose_reference(relu, path, None, "golden"), GoldenReference)
+    assert isinstance(choose_reference(relu, path, golden_path(path), "tflm"), InterpreterReference)
+    monkeypatch.setattr("tflm_forge.verify.golden.find_tflite", lambda: TFLM_ENGINE)
+    assert isinstance(choose_reference(relu, path, None, "tflite"), InterpreterReference)
+
+
+def test_a_tflite_interpreter_is_run_with_its_reference_kernels(
+    relu: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "ai_edge_litert"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "interpreter.py").write_text(
+        "class OpResolverType: BUILTIN_REF = 'ref'\n"
+        "class Interpreter:\n"
+        "  def __init__(self, model_content, experimental_op_resolver_type):\n"
+        "    assert model_content[4:8] == b'TFL3' and experimental_op_resolver_type == 'ref'\n"
+        "  def allocate_tensors(self): pass\n"
+        "  def get_input_details(self): return [{'index': 7}]\n"
+        "  def get_output_details(self): return [{'index': 9}]\n"
+        "  def set_tensor(self, index, value): assert index == 7; self.value = value\n"
+        "  def invoke(self): self.value = self.value * 3\n"
+        "  def get_tensor(self, index): assert index == 9; return self.value\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
+    engine = find_tflite()
+    assert engine is not None
+    assert (engine.package, engine.tolerance_lsb) == ("ai-edge-litert", 1)
+    reference = InterpreterReference(relu, engine)
+    assert reference.tolerance_lsb == 1
+    assert reference.outputs(small_cases())[0][0].tolist() == [[3, 6, 9, 12]]
