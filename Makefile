@@ -1,7 +1,7 @@
 # Everything a fresh Debian or Ubuntu machine needs, from its own packages and PyPI. As root, or with sudo.
 #   make demo   sets up, then builds examples/digits for stm32f4, runs it in QEMU and checks it
 #   make test   sets up, then runs the linters and all tests
-#   make bench  prints the numbers of the README
+#   make bench  prints the numbers of the README; make bench-tflm those of docs/tflm.md
 
 SHELL := /bin/bash
 VENV := .venv
@@ -14,7 +14,7 @@ TEST_PACKAGES := g++ clang-format git
 DEMO_STAMP := $(VENV)/.demo
 TEST_STAMP := $(VENV)/.test
 
-.PHONY: demo test bench lint clean
+.PHONY: demo test bench bench-tflm lint clean
 
 demo: $(DEMO_STAMP)
 	$(VENV)/bin/forge flash-and-test examples/digits/digits.tflite --board stm32f4 \
@@ -59,6 +59,9 @@ $(DEMO_STAMP): pyproject.toml | $(VENV)/bin/pip
 $(TEST_STAMP): pyproject.toml | $(VENV)/bin/pip $(VENV)/.test-system
 	$(PIP) install -e '.[dev,reference]' || $(PIP) install -e '.[dev]'
 	@touch $@ $(DEMO_STAMP)
+
+bench-tflm: $(TEST_STAMP)
+	$(VENV)/bin/python tools/bench_tflm.py
 
 clean:
 	rm -rf build dist $(VENV)

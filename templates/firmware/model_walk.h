@@ -77,8 +77,7 @@ class ModelWalk {
   uint32_t operators_ = 0;  // operators seen by the check
   uint32_t op_count_ = 0;
   uint32_t op_hash_ = 0;
-  uint32_t vectors_[kTableKinds] =
-      {};  // for each kind the vector of such tables that was checked last
+  uint32_t vectors_[kTableKinds] = {};  // by kind, the vector of tables that was checked last
 };
 
 }  // namespace forge

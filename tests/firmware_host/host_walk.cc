@@ -26,7 +26,7 @@ void PrintWalk(const uint8_t* data, uint32_t length) {
   const forge::Status status = walk.Open(data, length);
   std::printf("%u %" PRIu32, static_cast<unsigned>(status), walk.op_hash());
   if (status == forge::Status::kOk) {
-    for (forge::OpUse op; walk.Next(&op);) {
+    for (forge::OpUse op = forge::kBeforeFirstOp; walk.Next(&op);) {
       std::printf(" %" PRId32 ":%" PRIu32 ":", op.builtin_code, op.version);
       PrintName(op.custom_name);
     }

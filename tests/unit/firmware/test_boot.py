@@ -136,6 +136,7 @@ def test_damaged_model(start_device: StartDevice, model: bytes, status: int) -> 
         ((*FITTING_OPS, (CUSTOM, 1, "Fake2")), OP_MISSING, [(CUSTOM, 1, 0, "Fake2")]),
         ((*FITTING_OPS, (CUSTOM, 1, None)), OP_MISSING, [(CUSTOM, 1, 0, "")]),
         ((*FITTING_OPS, (300, 1, None)), OP_MISSING, [(300, 1, 0, "")]),
+        ((*FITTING_OPS, (2**31 - 1, 0, None)), OP_MISSING, [(2**31 - 1, 0, 0, "")]),
         (((0, 2, None), (SOFTMAX, 3, None)), OP_MISSING, [(0, 2, 0, ""), (SOFTMAX, 3, 2, "")]),
         (
             ((FULLY_CONNECTED, 12, None), (0, 2, None), (CUSTOM, 7, "Other"), (SOFTMAX, 2, None)),

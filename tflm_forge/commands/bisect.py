@@ -1,0 +1,103 @@
+"""`forge bisect`: compares every layer on the device with the interpreter, and names the first that differs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tflm_forge.commands._options import (
+    AllowVersionOption,
+    BoardOption,
+    Job,
+    JsonOption,
+    KernelSetOption,
+    LtoOption,
+    ModelArgument,
+    OptimizeOption,
+    OutputOption,
+    ProfileOption,
+    RuntimeOption,
+    StripOption,
+    collect_job,
+)
+
+if TYPE_CHECKING:
+    from tflm_forge.verify.inputs import Case
+
+
+def run(
+    model: ModelArgument = None,
+    board: BoardOption = None,
+    output: OutputOption = None,
+    runtime: RuntimeOption = None,
+    profile: ProfileOption = None,
+    optimize: OptimizeOption = None,
+    kernel_set: KernelSetOption = None,
+    lto: LtoOption = None,
+    strip_error_strings: StripOption = None,
+    allow_version: AllowVersionOption = None,
+    inputs: Annotated[
+        Path | None, typer.Option("--inputs", metavar="PATH", help="Your own inputs; default: random ones.")
+    ] = None,
+    sample: Annotated[int, typer.Option("--sample", metavar="N", min=0, help="Which of the inputs; default 0.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random input.")] = 1,
+    port: Annotated[
+        str | None,
+        typer.Option(
+            "--port", metavar="URL", help="A board that runs the layers' firmware, or auto; else the emulator."
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Build firmware that keeps all tensors, compare each operator's output, name the first that differs.
+
+    The firmware is built into the folder `layers` of the project's folder. Exit 0 only when all operators agree.
+
+    Example: forge bisect model.tflite --board stm32f4 --inputs test_data.npz --sample 3
+    """
+    from tflm_forge.commands._target import choose_port, compare_job_layers
+    from tflm_forge.console import show_json, show_note, show_table, show_text
+    from tflm_forge.errors import CheckError
+    from tflm_forge.reports.json import layers_to_json
+    from tflm_forge.reports.text import all_layers_table
+    from tflm_forge.verify.layers import check_layers
+
+    job = collect_job(
+        model=model,
+        board=board,
+        output=output,
+        runtime=runtime,
+        profile=profile,
+        optimize=optimize,
+        kernel_set=kernel_set,
+        lto=lto,
+        strip_error_strings=strip_error_strings,
+        arena=None,
+        allow_version=allow_version,
+    )
+    case = _choose_case(job, inputs or job.config.test.inputs, sample, seed)
+    layers = compare_job_layers(job, case, choose_port(job.board, port or job.config.test.port), show_note)
+    part = check_layers(layers)
+    if as_json:
+        show_json(layers_to_json(layers))
+    else:
+        table = all_layers_table(layers)
+        show_table(table.title, table.columns, table.rows, right=table.right)
+    if not part.passed:
+        reasons = [f"{check.name}: {check.detail}" for check in part.failures[:1]]
+        raise CheckError(f"{job.model.name} on {job.board.name}: layers differ for {case.name}", reasons=reasons)
+    if not as_json:
+        show_text(f"PASSED    {part.checks[0].detail}, for {case.name}")
+
+
+def _choose_case(job: Job, inputs: Path | None, sample: int, seed: int) -> "Case":
+    from tflm_forge.errors import UsageError
+    from tflm_forge.verify.inputs import make_random_cases
+    from tflm_forge.verify.samples import load_cases
+
+    if inputs is None:
+        return make_random_cases(job.model, seed=seed, count=sample + 1)[sample]
+    cases = load_cases(inputs, job.model)
+    if sample >= len(cases):
+        raise UsageError(f"{inputs}: has {len(cases)} samples, and --sample is {sample}", hint="They count from 0.")
+    return cases[sample]

@@ -1,0 +1,168 @@
+"""Prints the numbers of docs/tflm.md: flash, arena, instructions and times of firmware built with TFLM.
+
+    make bench-tflm                 # the targets: about 10 minutes the first time, needs an installed TFLM
+    python tools/bench_tflm.py --table      # models x boards x kernel sets: long
+    python tools/bench_tflm.py --settings   # the effect of each setting on flash
+
+Every figure is measured when the command runs, with the same forge a user runs.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+MODELS = ROOT.parent / "shared" / "models"
+BOARDS = ("mps2-an385", "mps2-an386", "mps2-an500", "mps2-an505", "mps3-an547", "stm32f4")
+KERNEL_SETS = ("reference", "cmsis_nn")
+
+# Flash of a bare firmware without link and self-check: release with LTO, Cortex-M4F, GCC 12.2, -Os, measured for
+# TFLM 90b983c2b with a hand-written main() and the same flags.
+BARE_BYTES = {
+    ("hello_world_int8", "reference"): 16_992,
+    ("ad01_int8", "reference"): 16_992,
+    ("kws_ref_model", "reference"): 32_072,
+    ("vww_96_int8", "reference"): 32_072,
+    ("pretrainedResnet_quant", "reference"): 34_344,
+    ("hello_world_int8", "cmsis_nn"): 19_808,
+    ("ad01_int8", "cmsis_nn"): 19_808,
+    ("kws_ref_model", "cmsis_nn"): 40_104,
+    ("vww_96_int8", "cmsis_nn"): 40_104,
+    ("pretrainedResnet_quant", "cmsis_nn"): 37_832,
+}
+MLPERF = ("ad01_int8", "kws_ref_model", "pretrainedResnet_quant", "vww_96_int8")
+ALLOWANCE_BYTES = 6 * 1024
+
+
+def run_forge(*args: str | Path, cache: Path | None = None) -> tuple[float, Any, str]:
+    """Run forge with --json; return its wall time in seconds, its result (None when it failed) and its last words."""
+    environment = {**os.environ, **({"FORGE_CACHE_DIR": str(cache)} if cache else {})}
+    command = [sys.executable, "-m", "tflm_forge", *map(str, args), "--json"]
+    began = time.perf_counter()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=3600)
+    took = time.perf_counter() - began
+    words = done.stderr.strip().splitlines()[-1:] or [""]
+    return took, json.loads(done.stdout) if done.returncode == 0 else None, words[0]
+
+
+def options(model: str, board: str, kernel_set: str, work: Path, *more: str) -> tuple[str | Path, ...]:
+    """Return the arguments that build one model in a folder of its own."""
+    folder = work / f"{model}-{board}-{kernel_set}"
+    path = MODELS / f"{model}.tflite"
+    return (path, "--board", board, "--runtime", "tflm", "--kernel-set", kernel_set, "-o", folder, *more)
+
+
+def bench_flash(work: Path) -> None:
+    """Compare the flash of the MLPerf Tiny models with bare firmware."""
+    print("| model | kernels | flash without the model | bare | more | arena | M instructions |")
+    print("|---|---|---|---|---|---|---|")
+    for model in ("hello_world_int8", *MLPERF):
+        for kernels in KERNEL_SETS:
+            arguments = options(model, "mps2-an386", kernels, work)
+            built = run_forge("build", *arguments)[1]
+            tested = run_forge("flash-and-test", *arguments, "--only", "self-check,numbers")[1]
+            if built is None or tested is None:
+                sys.exit(f"{model} with {kernels} kernels failed")
+            flash = built["flash_bytes"] - built["model_bytes"]
+            bare = BARE_BYTES[model, kernels]
+            verdict = "" if flash - bare <= ALLOWANCE_BYTES else " (over)"
+            instructions = tested["latency"]["median"] / 1e6
+            print(
+                f"| {model} | {kernels} | {flash:,} | {bare:,} | {flash - bare:,}{verdict} "
+                f"| {built['arena']['bytes']:,} | {instructions:.2f} |",
+                flush=True,
+            )
+
+
+def bench_times(work: Path) -> None:
+    """Time builds with nothing cached, with the core's objects cached, and with everything cached."""
+    cache = work / "cache"
+    rows = [
+        ("first build of keyword spotting, nothing cached", "kws_ref_model", "build", "first", "40 s"),
+        ("a second model on the same core", "micro_speech_quantized", "build", "first", "10 s"),
+        ("objects cached: keyword spotting to verdict", "kws_ref_model", "flash-and-test", "again", "6 s"),
+    ]
+    print("\n| what | measured | to reach |\n|---|---|---|")
+    for what, model, command, name, target in rows:
+        more = ("--only", "self-check,numbers") if command == "flash-and-test" else ()
+        arguments = options(model, "mps2-an386", "reference", work / name, *more)
+        took, result, words = run_forge(command, *arguments, cache=cache)
+        if result is None:
+            sys.exit(f"{what}: {words}")
+        print(f"| {what} | {took:.1f} s | {target} |", flush=True)
+
+
+def bench_settings(work: Path) -> None:
+    """Show what each setting does to the flash of keyword spotting."""
+    settings = (
+        ("--profile debug", ("--profile", "debug")),
+        ("--profile debug --strip-error-strings", ("--profile", "debug", "--strip-error-strings")),
+        ("--keep-error-strings --no-lto", ("--keep-error-strings", "--no-lto")),
+        ("--no-lto", ("--no-lto",)),
+        ("--keep-error-strings", ("--keep-error-strings",)),
+        ("(release)", ()),
+        ("-O2", ("-O", "2")),
+        ("-O3", ("-O", "3")),
+    )
+    print("\n| settings | " + " | ".join(KERNEL_SETS) + " |\n|---|---|---|")
+    for name, more in settings:
+        cells = []
+        for kernels in KERNEL_SETS:
+            arguments = options("kws_ref_model", "mps2-an386", kernels, work / f"settings{name}", *more)
+            built = run_forge("build", *arguments)[1]
+            cells.append(f"{built['flash_bytes'] - built['model_bytes']:,}" if built else "failed")
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def bench_table(work: Path) -> None:
+    """Build and test every model for every board with both kernel sets."""
+    print("\n| model | board | kernels | flash without the model | arena | M instructions | numbers |")
+    print("|---|---|---|---|---|---|---|")
+    for path in sorted(MODELS.glob("*.tflite")):
+        for board in BOARDS:
+            for kernels in KERNEL_SETS:
+                arguments = options(path.stem, board, kernels, work)
+                _, built, words = run_forge("build", *arguments)
+                if built is None:
+                    print(f"| {path.stem} | {board} | {kernels} | {words.strip('- ')} | | | |", flush=True)
+                    continue
+                _, tested, words = run_forge("flash-and-test", *arguments, "--only", "self-check,numbers")
+                flash = built["flash_bytes"] - built["model_bytes"]
+                cells = (
+                    ("", words.strip("- "))
+                    if tested is None
+                    else (f"{tested['latency']['median'] / 1e6:.2f}", "identical")
+                )
+                print(
+                    f"| {path.stem} | {board} | {kernels} | {flash:,} | {built['arena']['bytes']:,} "
+                    f"| {' | '.join(cells)} |",
+                    flush=True,
+                )
+
+
+def main() -> None:
+    """Print what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--table", action="store_true", help="models x boards x kernel sets")
+    parser.add_argument("--settings", action="store_true", help="the effect of each setting")
+    parser.add_argument("--work", type=Path, help="keep the builds in this folder")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        work = chosen.work or Path(folder)
+        if chosen.table:
+            bench_table(work)
+        elif chosen.settings:
+            bench_settings(work)
+        else:
+            bench_flash(work)
+            bench_times(Path(folder))
+
+
+if __name__ == "__main__":
+    main()
