@@ -6,6 +6,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import filelock
 import pytest
 
 from tests.conftest import EXAMPLES
@@ -32,14 +33,18 @@ def _run(*args: object, cwd: Path, **environment: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place(builds: Builds) -> Path:
     """Return a folder with a wheel in dist/ and a venv that has it and what it depends on."""
-    folder = tmp_path_factory.mktemp("wheel")
-    _run(sys.executable, "-m", "venv", "venv", cwd=folder)
+    folder = builds.folder / "wheel"
     python = folder / "venv" / "bin" / "python"
-    _run(python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", "dist", ROOT, cwd=folder)
-    (wheel,) = (folder / "dist").glob("*.whl")
-    _run(python, "-m", "pip", "install", "-q", wheel, cwd=folder)
+    with filelock.FileLock(builds.folder / "wheel.lock"):
+        if not (folder / "done").exists():
+            folder.mkdir(exist_ok=True)
+            _run(sys.executable, "-m", "venv", "venv", cwd=folder)
+            _run(python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", "dist", ROOT, cwd=folder)
+            (wheel,) = (folder / "dist").glob("*.whl")
+            _run(python, "-m", "pip", "install", "-q", wheel, cwd=folder)
+            (folder / "done").touch()
     return folder
 
 

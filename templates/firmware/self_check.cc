@@ -32,7 +32,7 @@ bool NextOffender(const ModelWalk& model, const OpResolver& resolver, Offender* 
     const bool registered =
         entry != nullptr && FindRegistration(resolver, op.builtin_code, op.custom_name) != nullptr;
     offender->supported_version = registered ? entry->max_version : 0;
-    if (op.version > offender->supported_version) return true;
+    if (!registered || op.version > entry->max_version) return true;
   }
   return false;
 }

@@ -13,7 +13,6 @@ from ruamel.yaml import YAML
 
 from tests.conftest import EXAMPLES
 from tests.firmware_builds import Builds, processes_of, sections_of, symbols_of
-from tests.modelmaker import make_single_op_model
 from tests.unit.test_manifest import ops_by_schema
 
 pytestmark = pytest.mark.tools
@@ -200,9 +199,8 @@ def _wait_for(process: "subprocess.Popen[str]", folder: Path, words: str) -> dic
 
 @pytest.mark.parametrize("program", ["cmake", "ninja", "qemu-system-arm"])
 def test_ctrl_c_ends_all_it_started_and_the_next_build_works(builds: Builds, tmp_path: Path, program: str) -> None:
-    model, folder = tmp_path / "relu.tflite", tmp_path / "out"
-    model.write_bytes(make_single_op_model("RELU", (((1, 64), "INT8"),), ((1, 64), "INT8")))
-    process = builds.start("build", model, "--board", BOARD, "-o", folder)
+    folder = tmp_path / "out"
+    process = builds.start("build", SINE, "--board", BOARD, "-o", folder)
     _wait_for(process, folder, program)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=WAIT_S)
@@ -212,10 +210,9 @@ def test_ctrl_c_ends_all_it_started_and_the_next_build_works(builds: Builds, tmp
     assert processes_of(folder) == {}
     assert not any((folder / name).exists() for name in RESULTS)
     assert [path.name for path in folder.rglob(".*trial*")] == []
-    builds.build_into(folder, model, BOARD)
-    copy = tmp_path / "copy"
-    builds.build_into(copy, model, BOARD)
-    assert (folder / "firmware.bin").read_bytes() == (copy / "firmware.bin").read_bytes()
+    builds.build_into(folder, SINE, BOARD)
+    undisturbed = builds.build(SINE, BOARD)
+    assert (folder / "firmware.bin").read_bytes() == (undisturbed / "firmware.bin").read_bytes()
 
 
 def test_folder_that_can_not_be_written(builds: Builds, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from tflm_forge.board import list_boards
 pytestmark = pytest.mark.tools
 
 DIGITS = EXAMPLES / "digits" / "digits.tflite"
+SINE = EXAMPLES / "sine" / "sine.tflite"
 DIGITS_DATA = EXAMPLES / "digits" / "digits_test.npz"
 BOARD = "mps2-an386"
 BOARDS = [board.name for board in list_boards() if board.emulator]
@@ -256,15 +257,12 @@ def test_damaged_weights_are_found(builds: Builds, force: Force) -> None:
 
 
 def test_firmware_of_another_model_is_found_even_without_a_reference(builds: Builds, tmp_path: Path) -> None:
-    first, second = tmp_path / "first.tflite", tmp_path / "second.tflite"
-    first.write_bytes(make_single_op_model("RELU"))
-    second.write_bytes(make_single_op_model("RELU6"))
-    builds.build_into(tmp_path / "one", first, BOARD)
-    builds.build_into(tmp_path / "two", second, BOARD)
-    (tmp_path / "two" / "firmware.elf").write_bytes((tmp_path / "one" / "firmware.elf").read_bytes())
-    done = _flash(builds, second, tmp_path / "two", "--no-reference")
+    folder = tmp_path / "out"
+    builds.build_into(folder, SINE, BOARD)
+    (folder / "firmware.elf").write_bytes((builds.build(DIGITS, BOARD) / "firmware.elf").read_bytes())
+    done = _flash(builds, SINE, folder, "--no-reference")
     assert done.returncode == CHECK_EXIT_CODE, done.stderr
-    failures = _failures(_report(tmp_path / "two"))
+    failures = _failures(_report(folder))
     assert {"build", "model SHA-256", "op resolver"} <= set(failures)
 
 

@@ -86,7 +86,7 @@ def _detail_words(status: Status, detail: int) -> str:
     if status.name == "NotReady":
         step = BOOT_STEPS[detail] if detail < len(BOOT_STEPS) else str(detail)
         return f" (boot step {step})"
-    if status.name in ("Fault", "Aborted"):
+    if status.name in ("Fault", "Aborted", "StackCanary") and detail:
         return f" (PC 0x{detail:08X})"
     if status.name == "OutOfRange":
         return f" (it has {detail} bytes)"

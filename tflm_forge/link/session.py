@@ -52,7 +52,7 @@ from tflm_forge.link.status import status_of
 A = TypeVar("A")
 T_co = TypeVar("T_co", covariant=True)
 
-_FAULT_CODES = (0x60, 0x61)
+_FAULT_CODES = (0x57, 0x60, 0x61)
 
 
 class Session:

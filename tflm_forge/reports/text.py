@@ -103,7 +103,7 @@ def summary_lines(report: TestReport) -> Sequence[str]:
         f"stack     {device.stack_high_water_bytes:,} of {device.stack_bytes:,} bytes used",
     ]
     if report.latency is not None:
-        lines.append(f"inference {_latency_words(report.latency)}")
+        lines.append(f"inference {latency_words(report.latency)}")
     if report.accuracy is not None:
         accuracy = report.accuracy
         reference = "" if accuracy.reference_correct is None else f", reference {accuracy.reference_correct}"
@@ -140,7 +140,8 @@ def _comparison_row(group: Sequence[Comparison]) -> tuple[str, ...]:
     )
 
 
-def _latency_words(latency: Latency) -> str:
+def latency_words(latency: Latency) -> str:
+    """Return what an inference takes, in words."""
     spread = "" if latency.minimum == latency.maximum else f" ({latency.minimum:,} to {latency.maximum:,})"
     return f"{latency.median:,} {latency.unit}{spread}, median of {latency.runs}{_time_words(latency)}"
 
