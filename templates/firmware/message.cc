@@ -51,7 +51,7 @@ uint8_t* PutListHead() {
   return head;
 }
 
-__attribute__((noinline)) void FillListHead(uint8_t* head, uint32_t total, uint32_t count) {
+void FillListHead(uint8_t* head, uint32_t total, uint32_t count) {
   head[0] = static_cast<uint8_t>(total);
   head[1] = static_cast<uint8_t>(total >> 8);
   head[2] = static_cast<uint8_t>(count);

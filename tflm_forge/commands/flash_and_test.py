@@ -89,7 +89,7 @@ def run(
         typer.Option("--soak", metavar="LOOPS", min=1, help="Run all these loops; default: 5000, for 10 s at most."),
     ] = None,
     stateful: Annotated[
-        bool, typer.Option("--stateful", help="Soak keeps the model's state from loop to loop.")
+        bool, typer.Option("--stateful", help="Keep the model's state from one inference to the next.")
     ] = False,
     port: Annotated[
         str | None,

@@ -50,6 +50,7 @@ class BuildPlan:
         defines: preprocessor definitions for runtime and application alike.
         flags: further compiler flags for the runtime's sources.
         precompiled_headers: headers, as they are included, whose reading is most of the cost of compiling a source.
+        not_precompiled: sources that must not see them.
     """
 
     runtime: str
@@ -63,6 +64,7 @@ class BuildPlan:
     defines: tuple[str, ...]
     flags: tuple[str, ...] = ()
     precompiled_headers: tuple[str, ...] = ()
+    not_precompiled: tuple[str, ...] = ()
 
 
 class RuntimeModule(Protocol):

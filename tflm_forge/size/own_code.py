@@ -25,15 +25,24 @@ OWN_FILES = frozenset(
 
 _MAP_STARTS = "Linker script and memory map"
 _CONSTANTS = re.compile(r"^ \.rodata\.(\S+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+)", re.MULTILINE)
-_OWN_CONSTANTS = re.compile(r"^_Z\w*5forge|^main\.|^ForgeFault\.|^str1\.")
+_OWN_CONSTANTS = re.compile(r"^_Z\w*5forge|^main\.|^ForgeFault\.")
+_OP_TABLES = re.compile(r"^_ZN5forge4kOpsE|^_Z\w*AllHooks|^str1\.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnCode:
-    """Bytes in flash of what forge adds: code by source file, constants by section (names of ops among them)."""
+    """Bytes in flash of what forge adds.
+
+    Attributes:
+        code: by source file; 12 bytes of it an op.
+        constants: texts, hashes and tables of a fixed size, by section.
+        op_tables: what grows with the number of ops, by section: versions, names, addresses. Names share a section
+            with texts of the runtime, which count along.
+    """
 
     code: Mapping[str, int] = field(hash=False)
     constants: Mapping[str, int] = field(hash=False)
+    op_tables: Mapping[str, int] = field(hash=False)
 
     @property
     def code_bytes(self) -> int:
@@ -42,8 +51,18 @@ class OwnCode:
 
     @property
     def constant_bytes(self) -> int:
-        """All of the constants: tables, texts, hashes, and what is kept of each op."""
+        """All of the constants of a fixed size."""
         return sum(self.constants.values())
+
+    @property
+    def op_table_bytes(self) -> int:
+        """All that is kept of each op."""
+        return sum(self.op_tables.values())
+
+    @property
+    def total_bytes(self) -> int:
+        """Everything."""
+        return self.code_bytes + self.constant_bytes + self.op_table_bytes
 
 
 def measure_own_code(elf: Path, link_map: Path) -> OwnCode:
@@ -53,12 +72,16 @@ def measure_own_code(elf: Path, link_map: Path) -> OwnCode:
         for name, size in _code_by_file(ELFFile(stream)):
             code[name] += size
     constants: Counter[str] = Counter()
+    op_tables: Counter[str] = Counter()
     placed = link_map.read_text(encoding="utf-8", errors="replace").partition(_MAP_STARTS)[2]
     # A long name has a line of its own.
     for name, size in _CONSTANTS.findall(re.sub(r"\n +(?=0x)", " ", placed)):
-        if _OWN_CONSTANTS.match(name):
+        if _OP_TABLES.match(name):
+            op_tables[name] += int(size, 16)
+        elif _OWN_CONSTANTS.match(name):
             constants[name] += int(size, 16)
-    return OwnCode(code={name: size for name, size in code.items() if name in OWN_FILES}, constants=constants)
+    own = {name: size for name, size in code.items() if name in OWN_FILES}
+    return OwnCode(code=own, constants=constants, op_tables=op_tables)
 
 
 def _code_by_file(elf: ELFFile) -> Iterator[tuple[str, int]]:

@@ -8,7 +8,6 @@ import numpy as np
 
 from tflm_forge.errors import CheckError, UsageError
 from tflm_forge.model import Model
-from tflm_forge.model.resources import has_state
 from tflm_forge.verify.floats import DEFAULT_LIMIT, float_outputs
 from tflm_forge.verify.golden import choose_reference, golden_path
 from tflm_forge.verify.inputs import Case, make_boundary_cases, make_random_cases, soak_inputs
@@ -127,7 +126,8 @@ def _with_reference(plan: SuitePlan, model: Model, reference: Reference) -> Suit
     comparable = [i for i, case in enumerate(plan.cases) if case.is_comparable]
     soak = _soak_cases(model, plan.options)
     try:
-        rows = list(reference.outputs([*(plan.cases[i] for i in comparable), *soak]))
+        cases = [*(plan.cases[i] for i in comparable), *soak]
+        rows = list(reference.outputs(cases, keeps_state=plan.options.soak.stateful))
     except CheckError as error:
         return replace(plan, problem=". ".join(p for p in (error.message, *error.reasons, error.hint) if p))
     expected: list[Outputs | None] = [None] * len(plan.cases)
@@ -146,10 +146,9 @@ def _with_reference(plan: SuitePlan, model: Model, reference: Reference) -> Suit
 def _soak_cases(model: Model, options: SuiteOptions) -> tuple[Case, ...]:
     """Return the soak's inputs as cases; none when the reference can not say the bits of the outputs.
 
-    Floats differ in their last bits. A model with state is reset before each loop of a soak, and the interpreter
-    keeps its state.
+    Floats differ in their last bits.
     """
-    exact = all("FLOAT" not in tensor.type for tensor in model.outputs) and not has_state(model)
+    exact = all("FLOAT" not in tensor.type for tensor in model.outputs)
     if SOAK not in options.parts or options.soak.stateful or not exact:
         return ()
     return tuple(Case(name=f"soak {seed}", inputs=soak_inputs(model, seed)) for seed in soak_seeds())

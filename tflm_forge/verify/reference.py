@@ -16,6 +16,7 @@ import numpy as np
 from tflm_forge import proc
 from tflm_forge.errors import CheckError, ToolError
 from tflm_forge.model import Model
+from tflm_forge.model.resources import has_state
 from tflm_forge.verify.arrays import Array, read_npz, write_npz
 from tflm_forge.verify.inputs import Case
 from tflm_forge.verify.reference_worker import TFLM, TFLM_LAYERS
@@ -48,8 +49,12 @@ class Reference(Protocol):
     def own_cases(self) -> tuple[Case, ...] | None:
         """Return the cases it knows; None when it can answer for any."""
 
-    def outputs(self, cases: Sequence[Case]) -> tuple[Outputs | None, ...]:
+    def outputs(self, cases: Sequence[Case], *, keeps_state: bool = False) -> tuple[Outputs | None, ...]:
         """Return the outputs of each case, None for one it does not know.
+
+        Args:
+            cases: the inputs, in order.
+            keeps_state: whether the model's state goes on from case to case, or is reset before each.
 
         Raises:
             CheckError: it can not run the model.
@@ -99,13 +104,13 @@ class InterpreterReference:
     def own_cases(self) -> None:
         """Any case can be run."""
 
-    def outputs(self, cases: Sequence[Case]) -> tuple[Outputs, ...]:
+    def outputs(self, cases: Sequence[Case], *, keeps_state: bool = False) -> tuple[Outputs, ...]:
         """Run all cases in one process, in order.
 
         Raises:
             CheckError: the interpreter refused the model, died or took too long.
         """
-        arrays = self._ask(self._engine.name, cases, ())
+        arrays = self._ask(self._engine.name, cases, (), resets_state=has_state(self._model) and not keeps_state)
         outputs = range(len(self._model.outputs))
         return tuple(tuple(arrays[f"{c}/{i}"] for i in outputs) for c in range(len(cases)))
 
@@ -115,13 +120,15 @@ class InterpreterReference:
         Raises:
             CheckError: as for `outputs`.
         """
-        arrays = self._ask(TFLM_LAYERS, [case], wanted)
+        arrays = self._ask(TFLM_LAYERS, [case], wanted, resets_state=False)
         return {index: arrays[f"0/{index}"] for index in wanted if f"0/{index}" in arrays}
 
-    def _ask(self, engine: str, cases: Sequence[Case], tensors: Sequence[int]) -> Mapping[str, Array]:
+    def _ask(
+        self, engine: str, cases: Sequence[Case], tensors: Sequence[int], *, resets_state: bool
+    ) -> Mapping[str, Array]:
         with tempfile.TemporaryDirectory(prefix="forge-reference-") as name:
             folder = Path(name)
-            _write_job(folder, self._model, cases, tensors)
+            _write_job(folder, self._model, cases, tensors, resets_state=resets_state)
             self._run(engine, folder, _START_TIMEOUT_S + _CASE_TIMEOUT_S * len(cases))
             return read_npz(folder / "outputs.npz")
 
@@ -164,13 +171,16 @@ def find_tflite() -> Engine | None:
     return None
 
 
-def _write_job(folder: Path, model: Model, cases: Sequence[Case], tensors: Sequence[int]) -> None:
+def _write_job(
+    folder: Path, model: Model, cases: Sequence[Case], tensors: Sequence[int], *, resets_state: bool
+) -> None:
     (folder / "model.tflite").write_bytes(model.data)
     arrays: dict[str, Array] = {
         "case_count": np.array(len(cases)),
         "input_count": np.array(len(model.inputs)),
         "output_count": np.array(len(model.outputs)),
         "tensors": np.array(tensors, np.int64),
+        "resets_state": np.array(resets_state),
     }
     for number, case in enumerate(cases):
         arrays.update({f"{number}/{i}": array for i, array in enumerate(case.inputs)})

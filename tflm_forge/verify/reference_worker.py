@@ -3,7 +3,7 @@
 Called as `python -m tflm_forge.verify.reference_worker ENGINE FOLDER ARENA_BYTES`. ENGINE is `tflm`, `tflm-layers`
 (keeps all tensors) or the module of a TFLite interpreter. FOLDER holds `model.tflite` and `inputs.npz` with arrays
 `CASE/INPUT` (numbers); `outputs.npz` with arrays `CASE/OUTPUT`, or `CASE/TENSOR` of the main graph for `tflm-layers`,
-is written to it. The interpreter keeps its state from one case to the next, as a device does.
+is written to it. The model's state goes on from one case to the next, or is reset before each.
 """
 
 import contextlib
@@ -20,8 +20,8 @@ from tflm_forge.verify.arrays import Array, write_npz
 TFLM = "tflm"
 TFLM_LAYERS = "tflm-layers"
 
-Run = Callable[[Sequence[Array]], Mapping[int, Array]]
-"""Takes the inputs of one inference and returns what it gave, by number."""
+Run = Callable[[Sequence[Array], bool], Mapping[int, Array]]
+"""Takes the inputs of one inference, and whether to reset the state before; returns what it gave, by number."""
 
 
 def run_cases(engine: str, folder: Path, arena_bytes: int) -> None:
@@ -30,13 +30,13 @@ def run_cases(engine: str, folder: Path, arena_bytes: int) -> None:
     results: dict[str, Array] = {}
     with np.load(folder / "inputs.npz", allow_pickle=False) as archive:
         outputs = int(archive["output_count"])
-        tensors = archive["tensors"].tolist()
+        tensors, resets_state = archive["tensors"].tolist(), bool(archive["resets_state"])
         run = (
             _open_tflm(model, arena_bytes, outputs, tensors) if engine.startswith(TFLM) else _open_tflite(engine, model)
         )
         for case in range(int(archive["case_count"])):
             inputs = [archive[f"{case}/{i}"] for i in range(int(archive["input_count"]))]
-            results.update({f"{case}/{i}": array for i, array in run(inputs).items()})
+            results.update({f"{case}/{i}": array for i, array in run(inputs, resets_state).items()})
     write_npz(folder / "outputs.npz", results)
 
 
@@ -47,7 +47,9 @@ def _open_tflm(model: bytes, arena_bytes: int, outputs: int, tensors: Iterable[i
     config = runtime.InterpreterConfig.kPreserveAllTensors if wanted else runtime.InterpreterConfig.kAllocationRecording
     interpreter = runtime.Interpreter.from_bytes(model, arena_size=arena_bytes, intrepreter_config=config)
 
-    def run(inputs: Sequence[Array]) -> Mapping[int, Array]:
+    def run(inputs: Sequence[Array], resets_state: bool) -> Mapping[int, Array]:
+        if resets_state:
+            interpreter.reset()
         for i, array in enumerate(inputs):
             interpreter.set_input(array, i)
         interpreter.invoke()
@@ -73,7 +75,9 @@ def _open_tflite(module: str, model: bytes) -> Run:
     engine = library.Interpreter(model_content=model, experimental_op_resolver_type=kernels)
     engine.allocate_tensors()
 
-    def run(inputs: Sequence[Array]) -> Mapping[int, Array]:
+    def run(inputs: Sequence[Array], resets_state: bool) -> Mapping[int, Array]:
+        if resets_state:
+            engine.reset_all_variables()
         for detail, array in zip(engine.get_input_details(), inputs, strict=True):
             engine.set_tensor(detail["index"], array)
         engine.invoke()

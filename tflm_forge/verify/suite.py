@@ -92,8 +92,6 @@ class _SuiteRun:
             name = NUMBERS if NUMBERS in wanted else wanted[-1]
             self._parts += [Part(name=name, checks=(blocked,))] if name != SELF_CHECK else []
             return self._report(())
-        if has_state(self._model) and self._plan.cases:
-            self._session.reset_state()
         self._run_cases()
         comparisons = self._compare()
         for name in CASE_PARTS:
@@ -107,7 +105,10 @@ class _SuiteRun:
 
     def _run_cases(self) -> None:
         cases = self._plan.cases
+        has_own_state = has_state(self._model)
         for index, case in enumerate(cases):
+            if has_own_state and (index == 0 or not self._plan.options.soak.stateful):
+                self._session.reset_state()
             try:
                 self._runs[index] = run_case(self._session, self._model, case)
             except RefusedError as error:

@@ -2,8 +2,6 @@ import json
 import math
 from dataclasses import replace
 
-import pytest
-
 from tflm_forge.reports.json import report_to_json
 from tflm_forge.reports.text import check_table, comparison_table, summary_lines
 from tflm_forge.verify.records import (
@@ -47,8 +45,7 @@ def comparison(case: str, *, wrong: int = 0, error: float = 0.0) -> Comparison:
     return Comparison(case=case, output="y", type="INT8", unit="LSB", metrics=metrics, passed=not wrong)
 
 
-@pytest.fixture
-def report() -> TestReport:
+def make_report() -> TestReport:
     return TestReport(
         model="kws.tflite",
         model_sha256="00ff",

@@ -34,7 +34,7 @@ class Doubler:
     def own_cases(self) -> None:
         return None
 
-    def outputs(self, cases: list[Case]) -> tuple[Outputs, ...]:
+    def outputs(self, cases: list[Case], *, keeps_state: bool = False) -> tuple[Outputs, ...]:
         return tuple((2 * c.inputs[0],) for c in cases)
 
 
@@ -206,14 +206,17 @@ def test_interpreter_that_aborts_does_not_end_forge() -> None:
 @pytest.mark.reference
 @pytest.mark.models
 @pytest.mark.parametrize("name", RUNNABLE)
-def test_interpreter_agrees_with_the_interpreter_called_directly(name: str) -> None:
+@pytest.mark.parametrize("keeps_state", [False, True])
+def test_interpreter_agrees_with_the_interpreter_called_directly(name: str, keeps_state: bool) -> None:
     from tflite_micro import runtime
 
     model = load_model(MODELS / f"{name}.tflite")
     cases = (*make_random_cases(model, seed=1, count=1), *make_boundary_cases(model)[:3])
-    outputs = InterpreterReference(model).outputs(cases)
+    outputs = InterpreterReference(model).outputs(cases, keeps_state=keeps_state)
     direct = runtime.Interpreter.from_bytes(model.data, arena_size=4 << 20)
     for case, row in zip(cases, outputs, strict=True):
+        if not keeps_state:
+            direct.reset()
         for i, array in enumerate(case.inputs):
             direct.set_input(array, i)
         direct.invoke()

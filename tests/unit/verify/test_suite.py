@@ -38,7 +38,7 @@ class ReluReference:
     def own_cases(self) -> None:
         return None
 
-    def outputs(self, cases: list[Case]) -> tuple[Outputs, ...]:
+    def outputs(self, cases: list[Case], *, keeps_state: bool = False) -> tuple[Outputs, ...]:
         return tuple((np.maximum(c.inputs[0], -1),) for c in cases)
 
 
@@ -170,7 +170,7 @@ def test_golden_file_replaces_the_made_inputs(relu: Model, tmp_path: Path, monke
 
 def test_reference_that_can_not_run_the_model(relu: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken(ReluReference):
-        def outputs(self, cases: list[Case]) -> tuple[Outputs, ...]:
+        def outputs(self, cases: list[Case], *, keeps_state: bool = False) -> tuple[Outputs, ...]:
             raise CheckError("the reference interpreter died of SIGABRT", hint="Use --golden.")
 
     monkeypatch.setattr("tflm_forge.verify.plan.choose_reference", lambda *_: Broken())

@@ -26,7 +26,12 @@ from tflm_forge.runtimes.tflm.tree import PACKAGES, Tree, locate_packages
 
 RECORD_NAME = "tree.json"
 CATALOGUE_NAME = "catalogue.json"
-_RECORD_FORMAT = 1
+LEAN_SCHEMA = "lean/schema_generated.h"
+"""A copy of the schema header without its object API: see lean_schema.py."""
+OBJECT_TYPES = "lean/object_types.txt"
+"""The types of the object API; a source that names one can not do with the lean copy."""
+
+_RECORD_FORMAT = 2
 _LOCK_TIMEOUT_S = 1800.0
 _STAGING_PREFIX = ".staging-"
 _CURRENT_NAME = "current"
@@ -273,10 +278,15 @@ def _fetch(pin: Pin, folder: Path, mirror: str, patch: Path | None) -> Source:
 
 def _finish(folder: Path, *, version: str, in_place: str, sources: list[Source]) -> None:
     """Check that the tree is complete, read its catalogue, and write the record last."""
+    from tflm_forge.runtimes.tflm.lean_schema import find_object_types, strip_object_api
     from tflm_forge.runtimes.tflm.reading import read_tree
 
     tree = Tree(version=version, folders={p: folder / p for p in PACKAGES if (folder / p).exists()})
     _check_flatbuffers(tree)
+    if tree.has(_SCHEMA):
+        header = tree.read(_SCHEMA)
+        write_if_changed(folder / LEAN_SCHEMA, strip_object_api(header).encode())
+        write_if_changed(folder / OBJECT_TYPES, "\n".join(find_object_types(header)).encode())
     write_if_changed(folder / CATALOGUE_NAME, f"{json.dumps(read_tree(tree), indent=1)}\n".encode())
     record = {
         "format": _RECORD_FORMAT,

@@ -1,5 +1,6 @@
 """Plans the build of an op set with TFLM: kernel set, sources, registrations, definitions."""
 
+import re
 from collections.abc import Sequence
 
 from tflm_forge.board import Core
@@ -9,17 +10,16 @@ from tflm_forge.model import OpUse
 from tflm_forge.registry import unknown_name
 from tflm_forge.runtimes import BuildPlan
 from tflm_forge.runtimes.tflm.fetch import MIRROR_VARIABLE
-from tflm_forge.runtimes.tflm.install import Installed, find_installed
+from tflm_forge.runtimes.tflm.install import LEAN_SCHEMA, OBJECT_TYPES, Installed, find_installed
 from tflm_forge.runtimes.tflm.op_table import NAME, KernelSet, TflmOp, load_kernel_sets
 from tflm_forge.runtimes.tflm.registrations import choose_registration
 
-_INCLUDE_DIRS = ("tflite-micro", "flatbuffers/include", "gemmlowp", "ruy")
+_INCLUDE_DIRS = (".", "tflite-micro", "flatbuffers/include", "gemmlowp", "ruy")
 _KISSFFT_DIRS = ("kissfft",)
 _CMSIS_DIRS = ("cmsis_nn", "cmsis_nn/Include", "cmsis/CMSIS/Core/Include")
 
-# Reading schema_generated.h and its like is nearly all the work of compiling a TFLM source.
+# Reading these, after the schema, is nearly all the work of compiling a TFLM source.
 PRECOMPILED_HEADERS = (
-    "tensorflow/lite/schema/schema_generated.h",
     "tensorflow/lite/micro/kernels/kernel_util.h",
     "tensorflow/lite/micro/micro_context.h",
     "tensorflow/lite/micro/micro_utils.h",
@@ -42,6 +42,7 @@ def plan_build(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> Bui
     kernels = _choose_kernel_set(ops, core, settings)
     rows = [kernels.ops[use.builtin_code, use.custom_name] for use in ops]
     sources = (*kernels.core, *(source for row in rows for source in row.sources))
+    lean = not installed.in_place and (installed.folder / LEAN_SCHEMA).is_file()
     return BuildPlan(
         runtime=NAME,
         version=kernels.version,
@@ -54,7 +55,9 @@ def plan_build(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> Bui
         sources=tuple(sorted(dict.fromkeys(sources))),
         include_dirs=_include_dirs(installed, kernels.name, sources),
         defines=_defines(kernels.name, settings),
-        precompiled_headers=PRECOMPILED_HEADERS,
+        # The headers of a user's own tree may change under a header that was compiled before.
+        precompiled_headers=(LEAN_SCHEMA, *PRECOMPILED_HEADERS) if lean else (),
+        not_precompiled=_find_object_users(installed, sources) if lean else (),
     )
 
 
@@ -128,6 +131,14 @@ def _include_dirs(installed: Installed, kernel_set: str, sources: Sequence[str])
             hint="Install it again: forge runtime install tflm --force",
         )
     return tuple(dirs)
+
+
+def _find_object_users(installed: Installed, sources: Sequence[str]) -> tuple[str, ...]:
+    """Return the sources that name a type of the schema's object API, which the lean header leaves out."""
+    names = (installed.folder / OBJECT_TYPES).read_text(encoding="utf-8").split()
+    uses = re.compile(rf"(?<![\w:])(?:tflite::)?(?:{'|'.join(names) or 'no type'})\b")
+    texts = ((source, (installed.folder / source).read_text(encoding="utf-8", errors="replace")) for source in sources)
+    return tuple(sorted({source for source, text in texts if uses.search(text)}))
 
 
 def _defines(kernel_set: str, settings: BuildSettings) -> tuple[str, ...]:
