@@ -270,8 +270,8 @@ def _cpp_string(text: str) -> str:
 
 
 def _cpp_comment(text: str) -> str:
-    """Return text that is safe at the end of a line comment."""
-    return "".join(c if c.isprintable() and c != "\\" else "?" for c in text)[:80]
+    """Return text that is safe in a comment of C++, CMake or a linker script."""
+    return "".join(c if c.isprintable() and c != "\\" else "?" for c in text)[:80].replace("*/", "*?")
 
 
 def _cpp_bytes(data: bytes) -> str:

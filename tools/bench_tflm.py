@@ -1,13 +1,15 @@
 """Prints the numbers of docs/tflm.md: flash, arena, instructions and times of firmware built with TFLM.
 
     make bench-tflm                 # the targets: about 10 minutes the first time, needs an installed TFLM
-    python tools/bench_tflm.py --table      # models x boards x kernel sets: long
+    python tools/bench_tflm.py --times      # how long builds take, with and without cached objects
     python tools/bench_tflm.py --settings   # the effect of each setting on flash
+    python tools/bench_tflm.py --table      # models x boards x kernel sets: long, see --models, --boards, --kernel-sets
 
 Every figure is measured when the command runs, with the same forge a user runs.
 """
 
 import argparse
+import itertools
 import json
 import os
 import subprocess
@@ -38,6 +40,12 @@ BARE_BYTES = {
 }
 MLPERF = ("ad01_int8", "kws_ref_model", "pretrainedResnet_quant", "vww_96_int8")
 ALLOWANCE_BYTES = 6 * 1024
+PARTS = ("--only", "self-check,numbers,latency")
+
+
+def count(report: Any) -> str:
+    """Return the millions of instructions of an inference."""
+    return f"{report['latency']['median'] / 1e6:.2f}" if report["latency"] else ""
 
 
 def run_forge(*args: str | Path, cache: Path | None = None) -> tuple[float, Any, str]:
@@ -66,16 +74,15 @@ def bench_flash(work: Path) -> None:
         for kernels in KERNEL_SETS:
             arguments = options(model, "mps2-an386", kernels, work)
             built = run_forge("build", *arguments)[1]
-            tested = run_forge("flash-and-test", *arguments, "--only", "self-check,numbers")[1]
+            tested = run_forge("flash-and-test", *arguments, *PARTS)[1]
             if built is None or tested is None:
                 sys.exit(f"{model} with {kernels} kernels failed")
             flash = built["flash_bytes"] - built["model_bytes"]
             bare = BARE_BYTES[model, kernels]
             verdict = "" if flash - bare <= ALLOWANCE_BYTES else " (over)"
-            instructions = tested["latency"]["median"] / 1e6
             print(
                 f"| {model} | {kernels} | {flash:,} | {bare:,} | {flash - bare:,}{verdict} "
-                f"| {built['arena']['bytes']:,} | {instructions:.2f} |",
+                f"| {built['arena']['bytes']:,} | {count(tested)} |",
                 flush=True,
             )
 
@@ -120,30 +127,23 @@ def bench_settings(work: Path) -> None:
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
-def bench_table(work: Path) -> None:
-    """Build and test every model for every board with both kernel sets."""
+def bench_table(work: Path, models: list[str], boards: list[str], kernel_sets: list[str]) -> None:
+    """Build and test models for boards with kernel sets."""
     print("\n| model | board | kernels | flash without the model | arena | M instructions | numbers |")
     print("|---|---|---|---|---|---|---|")
-    for path in sorted(MODELS.glob("*.tflite")):
-        for board in BOARDS:
-            for kernels in KERNEL_SETS:
-                arguments = options(path.stem, board, kernels, work)
-                _, built, words = run_forge("build", *arguments)
-                if built is None:
-                    print(f"| {path.stem} | {board} | {kernels} | {words.strip('- ')} | | | |", flush=True)
-                    continue
-                _, tested, words = run_forge("flash-and-test", *arguments, "--only", "self-check,numbers")
-                flash = built["flash_bytes"] - built["model_bytes"]
-                cells = (
-                    ("", words.strip("- "))
-                    if tested is None
-                    else (f"{tested['latency']['median'] / 1e6:.2f}", "identical")
-                )
-                print(
-                    f"| {path.stem} | {board} | {kernels} | {flash:,} | {built['arena']['bytes']:,} "
-                    f"| {' | '.join(cells)} |",
-                    flush=True,
-                )
+    for model, board, kernels in itertools.product(models, boards, kernel_sets):
+        arguments = options(model, board, kernels, work)
+        _, built, words = run_forge("build", *arguments)
+        if built is None:
+            print(f"| {model} | {board} | {kernels} | {words.strip('- ')} | | | |", flush=True)
+            continue
+        _, tested, words = run_forge("flash-and-test", *arguments, *PARTS)
+        flash = built["flash_bytes"] - built["model_bytes"]
+        cells = ("", words.strip("- ")) if tested is None else (count(tested), "identical")
+        print(
+            f"| {model} | {board} | {kernels} | {flash:,} | {built['arena']['bytes']:,} | {' | '.join(cells)} |",
+            flush=True,
+        )
 
 
 def main() -> None:
@@ -151,14 +151,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", action="store_true", help="models x boards x kernel sets")
     parser.add_argument("--settings", action="store_true", help="the effect of each setting")
+    parser.add_argument("--times", action="store_true", help="how long builds take")
+    names = sorted(path.stem for path in MODELS.glob("*.tflite"))
+    parser.add_argument("--models", nargs="+", default=names, choices=names, help="the table's models")
+    parser.add_argument("--boards", nargs="+", default=BOARDS, choices=BOARDS, help="the table's boards")
+    parser.add_argument("--kernel-sets", nargs="+", default=KERNEL_SETS, choices=KERNEL_SETS, help="of the table")
     parser.add_argument("--work", type=Path, help="keep the builds in this folder")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         work = chosen.work or Path(folder)
         if chosen.table:
-            bench_table(work)
+            bench_table(work, chosen.models, chosen.boards, chosen.kernel_sets)
         elif chosen.settings:
             bench_settings(work)
+        elif chosen.times:
+            bench_times(Path(folder))
         else:
             bench_flash(work)
             bench_times(Path(folder))

@@ -14,6 +14,7 @@ from tflm_forge.errors import ModelError
 from tflm_forge.model import load_model
 
 MODEL_EXIT_CODE = 3
+USAGE_EXIT_CODE = 2
 DIGITS = EXAMPLES / "digits" / "digits.tflite"
 SINE = EXAMPLES / "sine" / "sine.tflite"
 
@@ -146,6 +147,9 @@ def test_allowing_a_version_is_believed_for_that_op_and_version_only(forge_here:
     generate = ("generate", "model.tflite", "--board", "stm32f4", "--runtime", "bundled", "-o", "out")
     assert forge_here(*generate, "--allow-version", "RELU=8").code == MODEL_EXIT_CODE
     assert forge_here(*generate, "--allow-version", "ADD=9").code == MODEL_EXIT_CODE
+    mistyped = forge_here(*generate, "--allow-version", "RELUX=9")
+    assert mistyped.code == USAGE_EXIT_CODE
+    assert "'RELU'" in mistyped.err
     assert forge_here(*generate, "--allow-version", "RELU=9").code == 0
     config = Path("out/src/forge_config.h").read_text(encoding="utf-8")
     assert '{ 19, 9, "", "RELU" }' in " ".join(config.split()).replace("{19", "{ 19").replace('"}', '" }')

@@ -74,8 +74,7 @@ def find_obstacles(
         row = catalogue.find(use)
         where = f"{use.name} (first used by layer {use.first_layer!r}"
         if row is None:
-            kind = "custom op" if use.custom_name else "op"
-            reasons.append(f"{where}, {use.count}x): {runtime} has no such {kind}")
+            reasons.append(f"{where}, {use.count}x): {runtime} has no such {_kind_and_remedy(use)}")
             continue
         limit = max(row.max_version, allowed.get(use.name, 0))
         if use.version > limit:
@@ -85,6 +84,12 @@ def find_obstacles(
             )
         reasons.extend(_type_obstacles(use, row, runtime))
     return tuple(reasons)
+
+
+def _kind_and_remedy(use: OpUse) -> str:
+    if not use.custom_name:
+        return "op"
+    return "custom op, and its kernel is not part of it: convert the model without it"
 
 
 def activation_types(use: OpUse) -> set[str]:
@@ -119,6 +124,19 @@ def parse_allow_versions(options: Iterable[str]) -> dict[str, int]:
             )
         result[name] = int(number)
     return result
+
+
+def check_allowed(allow_versions: Mapping[str, int], catalogue: Catalogue) -> None:
+    """Refuse an allowed version of an op that the runtime does not have: most likely a typing mistake.
+
+    Raises:
+        UsageError: names the nearest op of the runtime.
+    """
+    names = {op.name for op in catalogue.ops.values()}
+    for name, version in allow_versions.items():
+        if name not in names:
+            error = unknown_name(f"op of runtime {catalogue.runtime}", name, names)
+            raise UsageError(f"--allow-version {name}={version}: {error.message}", hint=error.hint)
 
 
 def find_by_name(catalogue: Catalogue, name: str) -> CatalogueOp:

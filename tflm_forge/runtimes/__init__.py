@@ -13,7 +13,7 @@ from tflm_forge.board import Core
 from tflm_forge.config import BuildSettings
 from tflm_forge.errors import ModelError
 from tflm_forge.model import Model, OpUse, find_findings, op_set
-from tflm_forge.ops.catalogue import Catalogue, find_obstacles
+from tflm_forge.ops.catalogue import Catalogue, check_allowed, find_obstacles
 from tflm_forge.registry import list_names, load_alternative
 
 
@@ -115,9 +115,12 @@ def plan_build(model: Model, core: Core, settings: BuildSettings) -> BuildPlan:
 
     Raises:
         ModelError: the runtime can not run the model; gives all reasons at once.
+        UsageError: a version is allowed of an op that the runtime does not have.
     """
     runtime = load_runtime(settings.runtime)
-    reasons = find_reasons(model, runtime.catalogue(), settings.allow_versions)
+    catalogue = runtime.catalogue()
+    check_allowed(settings.allow_versions, catalogue)
+    reasons = find_reasons(model, catalogue, settings.allow_versions)
     if reasons:
         raise ModelError(
             f"{model.name}: runtime {settings.runtime} can not run this model",
