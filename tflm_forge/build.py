@@ -72,6 +72,8 @@ def build_firmware(folder: Path, model: Model, board: Board, settings: BuildSett
         UsageError: the folder can not be written.
     """
     plan = plan_build(model, board.core, settings)
+    for note in plan.notes:
+        report(note)
     with lock_folder(folder, report):
         fingerprint = fingerprint_project(model, board, plan, settings)
         arena = _known_arena(folder, fingerprint, settings)

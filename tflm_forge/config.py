@@ -89,11 +89,19 @@ class TestTable:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RuntimeTable:
+    """The table [runtime] of forge.toml; None where the file says nothing."""
+
+    mirror: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Config:
     """All of forge.toml; relative paths are taken from the file's own folder."""
 
     build: BuildTable = BuildTable()
     test: TestTable = TestTable()
+    runtime: RuntimeTable = RuntimeTable()
 
 
 def load_config(folder: Path) -> Config:
@@ -109,7 +117,7 @@ def load_config(folder: Path) -> Config:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from error
-    tables = {"build": BuildTable, "test": TestTable}
+    tables = {"build": BuildTable, "test": TestTable, "runtime": RuntimeTable}
     values: dict[str, Any] = {}
     for name, table in document.items():
         if name not in tables:
@@ -184,4 +192,7 @@ board = "{board}"
 # golden = "model.golden.npz"
 # seed = 1
 # port = "/dev/ttyACM0"    # default: the board's emulator
+
+[runtime]
+# mirror = "https://git.example.org/{{owner}}/{{name}}"   # where `forge runtime install tflm` fetches from
 """

@@ -35,6 +35,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     golden = "g.npz"
     seed = 7
     port = "/dev/ttyACM0"
+    [runtime]
+    mirror = "/srv/{owner}/{name}"
     """
     config = load_config(_write(tmp_path, text))
     assert config.build.model == tmp_path / "m.tflite"
@@ -47,6 +49,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert config.test.inputs == tmp_path / "x.npz"
     assert config.test.seed == 7
     assert config.test.port == "/dev/ttyACM0"
+    assert config.runtime.mirror == "/srv/{owner}/{name}"
 
 
 def test_template_is_valid_and_names_every_key(tmp_path: Path) -> None:
@@ -57,7 +60,7 @@ def test_template_is_valid_and_names_every_key(tmp_path: Path) -> None:
     other = tmp_path / "all"
     other.mkdir()
     everything = load_config(_write(other, "\n".join(lines)))
-    for table in (everything.build, everything.test):
+    for table in (everything.build, everything.test, everything.runtime):
         assert None not in vars(table).values()
 
 

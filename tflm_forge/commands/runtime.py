@@ -79,6 +79,7 @@ def install(
 
     Example: forge runtime install tflm --mirror 'https://git.example.org/{owner}/{name}'
     """
+    from tflm_forge.config import load_config
     from tflm_forge.console import show_progress
     from tflm_forge.errors import UsageError
     from tflm_forge.runtimes.tflm.install import install as install_tree
@@ -87,6 +88,7 @@ def install(
     if runtime != "tflm":
         raise UsageError(f"{runtime!r} can not be installed", hint="Only tflm can; bundled travels with forge.")
     commits = parse_commits(commit or ())
+    mirror = mirror or load_config(Path.cwd()).runtime.mirror or ""
     with show_progress("Installing TFLM ..."):
         done = install_tree(mirror=mirror, commits=commits, tree=tree, force=force)
     _show(done, as_json=as_json)

@@ -51,6 +51,7 @@ class BuildPlan:
         flags: further compiler flags for the runtime's sources.
         precompiled_headers: headers, as they are included, whose reading is most of the cost of compiling a source.
         not_precompiled: sources that must not see them.
+        notes: what the user should know of the choices made, one sentence each.
     """
 
     runtime: str
@@ -65,6 +66,7 @@ class BuildPlan:
     flags: tuple[str, ...] = ()
     precompiled_headers: tuple[str, ...] = ()
     not_precompiled: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class RuntimeModule(Protocol):

@@ -167,6 +167,33 @@ def test_reference_kernels_where_cmsis_nn_would_be_wrong(installed: None) -> Non
     assert planning.plan_build([int32_bias], M4, settings()).kernel_set == "reference"
 
 
+LSTM = op("UNIDIRECTIONAL_SEQUENCE_LSTM", (("INT8",), ("INT8",)), code=44)
+
+
+def test_reference_kernels_where_cmsis_nn_computes_in_another_way(installed: None) -> None:
+    build = planning.plan_build([op("CONV_2D", INT8_CONV), LSTM], M4, settings())
+    assert build.kernel_set == "reference"
+    assert len(build.notes) == 1
+    for words in ("UNIDIRECTIONAL_SEQUENCE_LSTM", "other numbers", "cleared state", "--kernel-set cmsis_nn"):
+        assert words in build.notes[0]
+
+
+def test_a_kernel_set_the_user_names_is_taken_without_remark(installed: None) -> None:
+    build = planning.plan_build([LSTM], M4, BuildSettings(runtime="tflm", kernel_set="cmsis_nn"))
+    assert (build.kernel_set, build.notes) == ("cmsis_nn", ())
+
+
+def test_a_kernel_set_with_reservations_is_better_than_none(installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    only = {"cmsis_nn": load_kernel_sets()["cmsis_nn"]}
+    monkeypatch.setattr(planning, "load_kernel_sets", lambda: only)
+    assert planning.plan_build([LSTM], M4, settings()).kernel_set == "cmsis_nn"
+
+
+def test_no_remark_where_nothing_was_passed_over(installed: None) -> None:
+    assert planning.plan_build([op("CONV_2D", INT8_CONV)], M4, settings()).notes == ()
+    assert planning.plan_build([LSTM], M3, settings()).notes == ()
+
+
 def test_a_users_kernel_set_is_kept_and_refuses_for_itself(installed: None) -> None:
     reference = BuildSettings(runtime="tflm", kernel_set="reference")
     assert planning.plan_build([op("CONV_2D", INT8_CONV)], M4, reference).kernel_set == "reference"

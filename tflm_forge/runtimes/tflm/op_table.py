@@ -46,6 +46,7 @@ class TflmOp:
         inputs: types of the first input that the kernel takes; empty when it does not look.
         outputs: types of the first output; empty when it does not look.
         weights: types of the second input by the type of the first; empty when any will do.
+        not_by_default: why the kernel set is taken for this op only when the user names it; empty otherwise.
     """
 
     name: str
@@ -61,6 +62,7 @@ class TflmOp:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     weights: Mapping[str, tuple[str, ...]]
+    not_by_default: str = ""
 
     @property
     def key(self) -> OpKey:
@@ -167,6 +169,7 @@ def _build_op(
         inputs=tuple(facts.get("inputs", ())),
         outputs=tuple(facts.get("outputs", ())),
         weights={name: tuple(types) for name, types in facts.get("weights", {}).items()},
+        not_by_default=facts.get("not_by_default", ""),
     )
 
 

@@ -29,7 +29,8 @@ PRECOMPILED_HEADERS = (
 def plan_build(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> BuildPlan:
     """Plan the build: the core's sources and the kernels of the op set, nothing else.
 
-    CMSIS-NN is used on cores that profit, unless it refuses the model and the reference kernels do not.
+    CMSIS-NN is used on cores that profit, unless it refuses the model or computes one of its ops in another way,
+    and the reference kernels do neither.
 
     Raises:
         ToolError: TFLM is not installed.
@@ -39,7 +40,7 @@ def plan_build(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> Bui
     installed = find_installed()
     if installed is None:
         raise not_installed_error()
-    kernels = _choose_kernel_set(ops, core, settings)
+    kernels, notes = _choose_kernel_set(ops, core, settings)
     rows = [kernels.ops[use.builtin_code, use.custom_name] for use in ops]
     sources = (*kernels.core, *(source for row in rows for source in row.sources))
     lean = not installed.in_place and (installed.folder / LEAN_SCHEMA).is_file()
@@ -58,6 +59,7 @@ def plan_build(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> Bui
         # The headers of a user's own tree may change under a header that was compiled before.
         precompiled_headers=(LEAN_SCHEMA, *PRECOMPILED_HEADERS) if lean else (),
         not_precompiled=_find_object_users(installed, sources) if lean else (),
+        notes=notes,
     )
 
 
@@ -79,8 +81,8 @@ def find_refusals(ops: Sequence[OpUse], kernels: KernelSet, settings: BuildSetti
     return tuple(reasons)
 
 
-def _choose_kernel_set(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> KernelSet:
-    """Return the user's kernel set, else the first, best for the core first, that refuses nothing."""
+def _choose_kernel_set(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> tuple[KernelSet, tuple[str, ...]]:
+    """Return the user's kernel set, else the best for the core that refuses nothing, and why a better was not taken."""
     sets = load_kernel_sets()
     if settings.kernel_set is not None:
         if settings.kernel_set not in sets:
@@ -90,15 +92,28 @@ def _choose_kernel_set(ops: Sequence[OpUse], core: Core, settings: BuildSettings
         wanted = ("cmsis_nn", "reference") if core.has_dsp or core.has_mve else ("reference", "cmsis_nn")
         order = [sets[name] for name in wanted if name in sets]
     refusals = [find_refusals(ops, kernels, settings) for kernels in order]
-    for kernels, reasons in zip(order, refusals, strict=True):
-        if not reasons:
-            return kernels
+    able = [kernels for kernels, reasons in zip(order, refusals, strict=True) if not reasons]
+    unasked = [kernels for kernels in able if not _find_reservations(ops, kernels)]
+    if able:
+        chosen = (unasked or able)[0]
+        passed_over = able[: able.index(chosen)]
+        notes = [
+            f"{chosen.name} kernels: {reason}; --kernel-set {kernels.name} takes them all the same"
+            for kernels in passed_over
+            for reason in _find_reservations(ops, kernels)
+        ]
+        return chosen, tuple(notes)
     raise ModelError(
         f"TFLM {order[0].version} can not run this model",
         reasons=refusals[0],
         hint="For hybrid models, convert again with full integer quantization: give the converter a "
         "representative dataset.",
     )
+
+
+def _find_reservations(ops: Sequence[OpUse], kernels: KernelSet) -> tuple[str, ...]:
+    rows = (kernels.ops[use.builtin_code, use.custom_name] for use in ops)
+    return tuple(f"{row.name}: {row.not_by_default}" for row in rows if row.not_by_default)
 
 
 def _type_refusals(use: OpUse, row: TflmOp) -> list[str]:
