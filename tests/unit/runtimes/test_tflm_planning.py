@@ -46,8 +46,8 @@ def settings(profile: Profile = "release", allow: Mapping[str, int] | None = Non
     return BuildSettings(runtime="tflm", profile=profile, allow_versions=allow or {})
 
 
-def calls(uses: list[OpUse], core: str = "cortex-m4f", profile: Profile = "release") -> list[str]:
-    return [r.call for r in planning.plan_build(uses, CORES[core], settings(profile)).registrations]
+def calls(uses: list[OpUse], core: str = "cortex-m4f") -> list[str]:
+    return [r.call for r in planning.plan_build(uses, CORES[core], settings()).registrations]
 
 
 def test_the_shipped_catalogue_is_the_pinned_commits_and_whole() -> None:
@@ -128,8 +128,13 @@ def test_lstm_is_specialised_only_without_checks(installed: None) -> None:
     weights = ("-", "INT8", "INT8", "INT8", "-", "INT8", "INT8", "INT8")
     use = op("UNIDIRECTIONAL_SEQUENCE_LSTM", (("INT8", *weights), ("INT8",)), code=44)
     wanted = "AddUnidirectionalSequenceLSTM(tflite::Register_UNIDIRECTIONAL_SEQUENCE_LSTM_INT8())"
-    assert calls([use]) == [wanted]
-    assert calls([use], profile="debug") == ["AddUnidirectionalSequenceLSTM()"]
+    expected: tuple[tuple[Profile, str], ...] = (
+        ("release", wanted),
+        ("debug", "AddUnidirectionalSequenceLSTM()"),
+    )
+    for profile, call in expected:
+        chosen = BuildSettings(runtime="tflm", profile=profile, kernel_set="cmsis_nn")
+        assert [r.call for r in planning.plan_build([use], M4, chosen).registrations] == [call]
 
 
 def test_the_plan_names_core_and_kernels_once_and_nothing_else(installed: None) -> None:
