@@ -87,7 +87,7 @@ def _every_op(catalogue: Catalogue) -> tuple[OpUse, ...]:
             builtin_code=op.builtin_code,
             custom_name=op.custom_name,
             name=op.name,
-            version=op.max_version,
+            version=min(op.max_version, 1),
             count=0,
             first_layer="",
             types=(),

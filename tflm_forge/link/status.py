@@ -80,8 +80,9 @@ STATUSES: tuple[Status, ...] = tuple(
         (
             0x41,
             "AllocateFailed",
-            "AllocateTensors failed",
-            "Build with --profile debug and read the log lines.",
+            "AllocateTensors failed in an operator",
+            "Most often the tensor arena is too small: build without --arena, forge measures it. Else build with "
+            "--profile debug and read the log lines.",
         ),
         # Requests.
         (

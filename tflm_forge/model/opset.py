@@ -25,6 +25,7 @@ class OpUse:
         count: how many operators use it, over all subgraphs.
         first_layer: label of the first operator that uses it.
         types: the distinct combinations of input and output types, in order of appearance.
+        has_channel_scales: whether an operator has weights (its second input) with a scale for each channel.
     """
 
     builtin_code: int
@@ -34,29 +35,39 @@ class OpUse:
     count: int
     first_layer: str
     types: tuple[OpTypes, ...]
+    has_channel_scales: bool = False
 
 
 def op_set(model: Model) -> tuple[OpUse, ...]:
     """Return the ops that operators of any subgraph use, by builtin code and then by custom name."""
-    uses: dict[tuple[int, bytes], list[tuple[Operator, OpTypes]]] = {}
+    uses: dict[tuple[int, bytes], list[tuple[Operator, OpTypes, bool]]] = {}
     for subgraph in model.subgraphs:
         for operator in subgraph.operators:
             key = (operator.builtin_code, operator.custom_name.encode())
-            uses.setdefault(key, []).append((operator, _operator_types(operator, subgraph.tensors)))
+            tensors = subgraph.tensors
+            use = operator, _operator_types(operator, tensors), _has_channel_scales(operator, tensors)
+            uses.setdefault(key, []).append(use)
     return tuple(_gather(uses[key]) for key in sorted(uses))
 
 
-def _gather(uses: Sequence[tuple[Operator, OpTypes]]) -> OpUse:
+def _gather(uses: Sequence[tuple[Operator, OpTypes, bool]]) -> OpUse:
     first = uses[0][0]
     return OpUse(
         builtin_code=first.builtin_code,
         custom_name=first.custom_name,
         name=op_name(first.builtin_code, first.custom_name),
-        version=max(operator.version for operator, _ in uses),
+        version=max(operator.version for operator, *_ in uses),
         count=len(uses),
         first_layer=first.label,
-        types=tuple(dict.fromkeys(types for _, types in uses)),
+        types=tuple(dict.fromkeys(types for _, types, _ in uses)),
+        has_channel_scales=any(has_scales for *_, has_scales in uses),
     )
+
+
+def _has_channel_scales(operator: Operator, tensors: Sequence[Tensor]) -> bool:
+    weights = operator.inputs[1] if len(operator.inputs) > 1 else -1
+    quantization = tensors[weights].quantization if weights >= 0 else None
+    return quantization is not None and quantization.is_per_channel
 
 
 def _operator_types(operator: Operator, tensors: Sequence[Tensor]) -> OpTypes:

@@ -1,7 +1,7 @@
 """The op catalogue of a runtime: which ops it has, how each is registered, and what each kernel takes."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tflm_forge.errors import UsageError
 from tflm_forge.model import LEFT_OUT, OpUse
@@ -26,6 +26,7 @@ class CatalogueOp:
         max_version: the highest op version whose features the kernels implement.
         version_source: where that number comes from.
         types: activation tensor types the kernels take.
+        weights: types of the second input by the type of the first; empty when the kernels do not say.
     """
 
     builtin_code: int
@@ -37,6 +38,7 @@ class CatalogueOp:
     max_version: int
     version_source: str
     types: tuple[str, ...]
+    weights: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def key(self) -> OpKey:
@@ -99,13 +101,23 @@ def activation_types(use: OpUse) -> set[str]:
 
 
 def _type_obstacles(use: OpUse, row: CatalogueOp, runtime: str) -> list[str]:
+    where = f"{use.name} (first used by layer {use.first_layer!r})"
     refused = sorted(activation_types(use) - set(row.types)) if row.types else []
-    if not refused:
-        return []
+    if refused:
+        return [f"{where} has {', '.join(refused)} tensors: {runtime} takes {', '.join(row.types)}"]
+    pairs = dict.fromkeys(inputs[:2] for inputs, _ in use.types if len(inputs) > 1) if row.weights else {}
     return [
-        f"{use.name} (first used by layer {use.first_layer!r}) has {', '.join(refused)} tensors: "
-        f"{runtime} takes {', '.join(row.types)}"
+        f"{where} has {activation} input with {weight} weights: {runtime} does not take them"
+        f"{_hybrid(activation, weight)}"
+        for activation, weight in pairs
+        if weight != LEFT_OUT and weight not in row.weights.get(activation, ())
     ]
+
+
+def _hybrid(activation: str, weight: str) -> str:
+    if activation != "FLOAT32" or not weight.startswith("INT"):
+        return ""
+    return " (hybrid quantization): convert again with a representative dataset, so that everything is quantized"
 
 
 def parse_allow_versions(options: Iterable[str]) -> dict[str, int]:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
 
 from tflm_forge.reports.charts import latency_chart, layers_chart, soak_chart
 from tflm_forge.reports.text import TextTable, comparison_table, latency_words, layer_table
@@ -51,9 +50,9 @@ def _context(report: TestReport) -> dict[str, Any]:
         "comparisons": comparison_table(report, most_rows=100),
         "layers": _table_of_layers(report),
         "latency_words": latency_words(latency) if latency else "",
-        "latency_chart": Markup(latency_chart(latency)) if latency and has_operators else None,
-        "layers_chart": Markup(layers_chart(layers)) if layers else None,
-        "soak_chart": Markup(soak_chart(soak, report.device.stack_bytes)) if soak and soak.steps else None,
+        "latency_chart": latency_chart(latency) if latency and has_operators else None,
+        "layers_chart": layers_chart(layers) if layers else None,
+        "soak_chart": soak_chart(soak, report.device.stack_bytes) if soak and soak.steps else None,
     }
 
 

@@ -110,6 +110,8 @@ def summary_lines(report: TestReport) -> Sequence[str]:
         lines.append(
             f"accuracy  {accuracy.correct} of {accuracy.total} labelled inputs ({accuracy.percent:.1f} %){reference}"
         )
+    for agreement in report.float_agreements:
+        lines.append(f"float     relative error {agreement.relative_error:.2%} against {agreement.model}")
     if report.soak is not None:
         soak = report.soak
         lines.append(f"soak      {soak.loops:,} loops in {soak.steps[-1].seconds if soak.steps else 0:.1f} s")

@@ -84,12 +84,14 @@ def compare_with_floats(
 
 def check_agreement(agreement: FloatAgreement) -> Check:
     """Return the check of one output against the float model."""
+    passed = agreement.relative_error <= agreement.limit
+    remedy = "" if passed else "; give typical inputs with --inputs, or another --float-limit"
     return Check(
         name=f"float model: {agreement.output}",
-        passed=agreement.relative_error <= agreement.limit,
+        passed=passed,
         detail=f"relative error {agreement.relative_error:.3%} of at most {agreement.limit:.3%}, "
         f"over {agreement.cases} inputs; mean error {agreement.mae:.3g}, cosine {agreement.cosine:.6f}, "
-        f"argmax same for {agreement.argmax_agrees}",
+        f"argmax same for {agreement.argmax_agrees}{remedy}",
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from tflm_forge.errors import CheckError
+from tflm_forge.errors import CheckError, DeviceError
 from tflm_forge.link.failures import RefusedError
 from tflm_forge.link.session import Session
 from tflm_forge.model import Model, Operator, Tensor
@@ -14,8 +14,6 @@ from tflm_forge.verify.inputs import Case
 from tflm_forge.verify.numbers import measure_error, set_inputs
 from tflm_forge.verify.parts import LAYERS
 from tflm_forge.verify.records import Check, LayerResult, Layers, Metrics, Part
-
-_NO_TENSOR = ("NoSuchTensor",)
 
 
 def compare_layers(
@@ -110,7 +108,12 @@ def _compare_layer(session: Session, model: Model, operator: Operator, expected:
     try:
         size_bytes, crc = session.layer_info(operator.index)
     except RefusedError as error:
-        if error.status.name not in _NO_TENSOR:
+        if error.status.name == "UnknownRequest":
+            raise DeviceError(
+                "the firmware on the device does not keep the tensors of all layers",
+                hint="Flash the firmware that forge bisect builds into the folder layers of the project.",
+            ) from error
+        if error.status.name != "NoSuchTensor":
             raise
         return _left_out(operator, tensor, "the device does not keep it")
     data = want.tobytes()

@@ -96,6 +96,8 @@ def plan_suite(model: Model, model_path: Path, options: SuiteOptions) -> SuitePl
 
 
 def _own_cases(model: Model, options: SuiteOptions) -> tuple[Case, ...]:
+    if options.inputs is None and options.parts == (INPUTS,):
+        raise UsageError("the part 'inputs' runs your own inputs, and there are none", hint="Give some with --inputs.")
     if options.inputs is None or INPUTS not in options.parts:
         return ()
     return load_cases(options.inputs, model)

@@ -1,5 +1,6 @@
 """The suite: runs a plan on a device, part by part, and makes one report of it."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -105,6 +106,7 @@ class _SuiteRun:
 
     def _run_cases(self) -> None:
         cases = self._plan.cases
+        total, done = Counter(case.part for case in cases), Counter[str]()
         has_own_state = has_state(self._model)
         for index, case in enumerate(cases):
             if has_own_state and (index == 0 or not self._plan.options.soak.stateful):
@@ -116,7 +118,8 @@ class _SuiteRun:
                 if case.part != BOUNDARIES or error.status.name != "InvokeFailed":
                     raise
                 self._failed[index] = error.message
-            self._on_step(case.part, index + 1, len(cases))
+            done[case.part] += 1
+            self._on_step(case.part, done[case.part], total[case.part])
 
     def _compare(self) -> tuple[Comparison, ...]:
         return tuple(

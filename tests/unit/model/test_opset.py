@@ -1,5 +1,6 @@
 """The op set: what operators use, not what the opcode table lists."""
 
+import numpy as np
 import pytest
 
 from tests.conftest import MODELS
@@ -63,3 +64,17 @@ def test_types_of_a_real_model() -> None:
     ops = {use.name: use for use in op_set(load_model(MODELS / "kws_ref_model.tflite"))}
     assert ops["CONV_2D"].types == ((("INT8", "INT8", "INT32"), ("INT8",)),)
     assert ops["SOFTMAX"].types == ((("INT8",), ("INT8",)),)
+
+
+def test_scales_for_each_channel_of_the_weights_are_seen() -> None:
+    for scale, expected in (([0.1], False), ([0.1, 0.2], True)):
+        maker = ModelMaker()
+        x = maker.tensor("x", [1, 3], "INT8", scale=0.5)
+        w = maker.tensor("w", [2, 3], "INT8", scale=scale, data=np.ones((2, 3)))
+        y = maker.tensor("y", [1, 2], "INT8", scale=0.5)
+        maker.operator("FULLY_CONNECTED", [x, w, -1], [y])
+        maker.operator("RELU", [y], [y])
+        maker.subgraph(inputs=[x], outputs=[y])
+        uses = {use.name: use for use in op_set(read_model(maker.finish(), name="m"))}
+        assert uses["FULLY_CONNECTED"].has_channel_scales == expected
+        assert not uses["RELU"].has_channel_scales

@@ -1,5 +1,6 @@
 """Choosing kernel set and registrations, and refusing what kernels do not take; from the shipped catalogue."""
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -263,3 +264,28 @@ def test_kernel_sets_share_ops_but_not_facts() -> None:
     sets: dict[str, KernelSet] = load_kernel_sets()
     assert sets["reference"].ops[9, ""].max_version == 11
     assert sets["cmsis_nn"].ops[9, ""].max_version == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"), [("int output_multiplier;", True), ("per_channel_output_multiplier", False)]
+)
+def test_dense_layers_with_channel_scales_need_kernels_that_have_them(
+    text: str, refused: bool, installed: None, tmp_path: Path
+) -> None:
+    types: Types = (("INT8", "INT8", "INT32"), ("INT8",))
+    use = dataclasses.replace(op("FULLY_CONNECTED", types, code=9), has_channel_scales=True)
+    reference = BuildSettings(runtime="tflm", kernel_set="reference")
+    write_files(tmp_path / "tree", {source: text for source in load_kernel_sets()["reference"].ops[9, ""].sources})
+    assert planning.plan_build([op("FULLY_CONNECTED", types, code=9)], M3, reference).registrations
+    if not refused:
+        assert planning.plan_build([use], M3, reference).registrations
+        return
+    with pytest.raises(ModelError) as caught:
+        planning.plan_build([use], M3, reference)
+    for words in ("FULLY_CONNECTED", "'layer'", "scale for each channel", "newer commit", "disable_per_channel"):
+        assert words in caught.value.reasons[0]
+
+
+def test_a_model_that_no_kernels_run_is_refused_before_tflm_is_installed() -> None:
+    with pytest.raises(ModelError, match="can not run this model"):
+        planning.plan_build([op("CONV_2D", (("FLOAT32", "INT8", "FLOAT32"), ("FLOAT32",)))], M4, settings())

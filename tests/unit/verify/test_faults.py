@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from tflm_forge.elf import readable_name
 from tflm_forge.link.answers import FaultRecord
 from tflm_forge.verify.faults import explain_fault
 
@@ -33,3 +34,19 @@ def test_causes(registers: dict[str, int], words: tuple[str, ...]) -> None:
 
 def test_an_elf_that_is_not_there_leaves_the_registers(tmp_path: Path) -> None:
     assert explain_fault(record(cfsr=1 << 25, pc=0x8000100), tmp_path / "absent.elf") == ("division by zero",)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [
+        # As c++filt has them, without parameters.
+        ("_ZN6tflite14MicroAllocator7NoteUseEv", "tflite::MicroAllocator::NoteUse"),
+        ("_ZN6tflite12_GLOBAL__N_111PrepareInt8EP13TfLiteContextP10TfLiteNode.lto_priv.2", "tflite::PrepareInt8"),
+        ("_ZNK6tflite9ArenaPlan4SizeEv", "tflite::ArenaPlan::Size"),
+        ("_Z4mainv", "main"),
+        ("memcpy", "memcpy"),
+        ("_ZTV4Base", "_ZTV4Base"),
+    ],
+)
+def test_readable_names(symbol: str, name: str) -> None:
+    assert readable_name(symbol) == name

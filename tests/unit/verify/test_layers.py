@@ -3,8 +3,7 @@ import pytest
 
 from tests.modelmaker import ModelMaker
 from tests.unit.link.simulated_device import INT8, SimTensor, SimulatedDevice, SimulatedPort
-from tflm_forge.errors import CheckError
-from tflm_forge.link.failures import RefusedError
+from tflm_forge.errors import CheckError, DeviceError
 from tflm_forge.link.session import Session
 from tflm_forge.model import Model, read_model
 from tflm_forge.verify.inputs import Case
@@ -92,7 +91,7 @@ def test_another_size_is_an_error_of_the_layer(three: Model) -> None:
 def test_firmware_that_is_not_the_layers_firmware(three: Model) -> None:
     device = device_of(three, VALUES)
     device._layer = lambda _: (0x52, 0)  # type: ignore[method-assign]
-    with pytest.raises(RefusedError, match="LAYER"):
+    with pytest.raises(DeviceError, match="does not keep the tensors of all layers"):
         compare(three, device)
     device = device_of(three, VALUES)
     device.model_sha256 = bytes(32)

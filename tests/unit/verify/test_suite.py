@@ -195,8 +195,8 @@ def test_progress(relu: Model, planned: SuitePlan) -> None:
     seen: list[tuple[str, int, int]] = []
     with Session(SimulatedPort(make_device(relu), piece_bytes=50)) as session:
         run_suite(session, relu, planned, ExpectedFirmware(), on_step=lambda *done: seen.append(done))
-    assert seen[:2] == [("numbers", 1, 6), ("numbers", 2, 6)]
-    assert seen[5:7] == [("boundaries", 6, 6), ("latency", 1, 1)]
+    assert seen[:2] == [("numbers", 1, 2), ("numbers", 2, 2)]
+    assert seen[5:7] == [("boundaries", 4, 4), ("latency", 1, 1)]
     assert seen[-1] == ("soak", 40, 40)
 
 
@@ -240,6 +240,12 @@ def test_each_part_runs_alone(relu: Model, monkeypatch: pytest.MonkeyPatch, part
         "soak": {0x20, 0x03},
     }
     assert asked == expected[part]
+
+
+def test_the_part_of_your_own_inputs_needs_some(relu: Model) -> None:
+    with pytest.raises(UsageError, match="the part 'inputs' runs your own inputs") as caught:
+        plan_suite(relu, Path("relu.tflite"), SuiteOptions(parts=("inputs",)))
+    assert "--inputs" in caught.value.hint
 
 
 def test_a_kernel_that_refuses_a_boundary_is_a_failed_check(relu: Model, planned: SuitePlan) -> None:

@@ -40,7 +40,8 @@ _UNREACHABLE = re.compile(
     r"not found|could not read|timed out|unable to connect|dubious ownership|network",
     re.IGNORECASE,
 )
-_DISK_FULL = re.compile(r"no space left|disk quota", re.IGNORECASE)
+_DISK_FULL = re.compile(r"no space left|out of disk ?space|disk quota", re.IGNORECASE)
+_FULL_BELOW_BYTES = 65536
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 
@@ -84,7 +85,7 @@ def fetch_package(pin: Pin, folder: Path, *, mirror: str, patch: Path | None) ->
     _git(folder, "init", "--quiet", "--template=")
     fetched = _fetch_ref(folder, url, pin.ref)
     if fetched.returncode != 0:
-        raise _fetch_error(pin, url, fetched.output)
+        raise _fetch_error(pin, folder, url, fetched.output)
     _git(folder, "checkout", "--quiet", "--detach", "FETCH_HEAD")
     commit = _git(folder, "rev-parse", "HEAD^{commit}").output.strip()
     if pin.commit and commit != pin.commit:
@@ -126,14 +127,24 @@ def _git(folder: Path, *args: str, timeout_s: float = _LOCAL_TIMEOUT_S, check: b
         "GIT_INDEX_FILE": str(git_dir / "index"),
         "LC_ALL": "C",
     }
-    return run(["git", *options, *args], timeout_s=timeout_s, cwd=folder, env=environment, check=check)
+    try:
+        return run(["git", *options, *args], timeout_s=timeout_s, cwd=folder, env=environment, check=check)
+    except ToolError as error:
+        if _is_disk_full(folder, f"{error.message}\n{error.hint}"):
+            raise disk_full_error(str(folder.parent)) from error
+        raise
 
 
-def _fetch_error(pin: Pin, url: str, output: str) -> ToolError:
+def _is_disk_full(folder: Path, output: str) -> bool:
+    """Return whether git failed for want of space: it does not always say so."""
+    return bool(_DISK_FULL.search(output)) or shutil.disk_usage(folder).free < _FULL_BELOW_BYTES
+
+
+def _fetch_error(pin: Pin, folder: Path, url: str, output: str) -> ToolError:
     shown = _hide(url)
     said = output.strip().splitlines()
     tail = _hide("\n".join([line for line in said if line.startswith(("fatal:", "error:"))] or said[-3:]))
-    if _DISK_FULL.search(output):
+    if _is_disk_full(folder, output):
         return disk_full_error(pin.repository)
     if _NO_COMMIT.search(output):
         what = f"tag {pin.ref.removeprefix('refs/tags/')}" if pin.ref.startswith("refs/tags/") else f"commit {pin.ref}"

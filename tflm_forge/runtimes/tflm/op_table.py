@@ -116,6 +116,7 @@ def _general_row(op: TflmOp) -> CatalogueOp:
         max_version=op.max_version,
         version_source=op.version_source,
         types=tuple(dict.fromkeys(op.inputs + op.outputs)) if op.inputs and op.outputs else (),
+        weights=op.weights,
     )
 
 

@@ -18,6 +18,11 @@ _INCLUDE_DIRS = (".", "tflite-micro", "flatbuffers/include", "gemmlowp", "ruy")
 _KISSFFT_DIRS = ("kissfft",)
 _CMSIS_DIRS = ("cmsis_nn", "cmsis_nn/Include", "cmsis/CMSIS/Core/Include")
 
+# Trees before FULLY_CONNECTED had a multiplier for each channel compute such weights with the first scale alone, or
+# refuse them in the device; the kernels of a tree that has it name it.
+_CHANNELED_OP = "FULLY_CONNECTED"
+_CHANNEL_MULTIPLIERS = "per_channel_output_multiplier"
+
 # Reading these, after the schema, is nearly all the work of compiling a TFLM source.
 PRECOMPILED_HEADERS = (
     "tensorflow/lite/micro/kernels/kernel_util.h",
@@ -33,14 +38,14 @@ def plan_build(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> Bui
     and the reference kernels do neither.
 
     Raises:
-        ToolError: TFLM is not installed.
         ModelError: no kernel set runs the op set; gives all reasons at once.
+        ToolError: TFLM is not installed.
         UsageError: the tree has no kernel set of the name the user gave.
     """
     installed = find_installed()
+    kernels, notes = _choose_kernel_set(ops, core, settings, installed)
     if installed is None:
         raise not_installed_error()
-    kernels, notes = _choose_kernel_set(ops, core, settings)
     rows = [kernels.ops[use.builtin_code, use.custom_name] for use in ops]
     sources = (*kernels.core, *(source for row in rows for source in row.sources))
     lean = not installed.in_place and (installed.folder / LEAN_SCHEMA).is_file()
@@ -81,7 +86,9 @@ def find_refusals(ops: Sequence[OpUse], kernels: KernelSet, settings: BuildSetti
     return tuple(reasons)
 
 
-def _choose_kernel_set(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> tuple[KernelSet, tuple[str, ...]]:
+def _choose_kernel_set(
+    ops: Sequence[OpUse], core: Core, settings: BuildSettings, installed: Installed | None
+) -> tuple[KernelSet, tuple[str, ...]]:
     """Return the user's kernel set, else the best for the core that refuses nothing, and why a better was not taken."""
     sets = load_kernel_sets()
     if settings.kernel_set is not None:
@@ -91,7 +98,9 @@ def _choose_kernel_set(ops: Sequence[OpUse], core: Core, settings: BuildSettings
     else:
         wanted = ("cmsis_nn", "reference") if core.has_dsp or core.has_mve else ("reference", "cmsis_nn")
         order = [sets[name] for name in wanted if name in sets]
-    refusals = [find_refusals(ops, kernels, settings) for kernels in order]
+    refusals = [
+        find_refusals(ops, kernels, settings) + _find_channel_refusals(ops, kernels, installed) for kernels in order
+    ]
     able = [kernels for kernels, reasons in zip(order, refusals, strict=True) if not reasons]
     unasked = [kernels for kernels in able if not _find_reservations(ops, kernels)]
     if able:
@@ -108,6 +117,22 @@ def _choose_kernel_set(ops: Sequence[OpUse], core: Core, settings: BuildSettings
         reasons=refusals[0],
         hint="For hybrid models, convert again with full integer quantization: give the converter a "
         "representative dataset.",
+    )
+
+
+def _find_channel_refusals(ops: Sequence[OpUse], kernels: KernelSet, installed: Installed | None) -> tuple[str, ...]:
+    """List why the dense layers' scales are too many for the sources of an installed tree."""
+    uses = [use for use in ops if use.name == _CHANNELED_OP and use.has_channel_scales]
+    if installed is None or not uses:
+        return ()
+    row = kernels.ops.get((uses[0].builtin_code, ""))
+    texts = [installed.folder / source for source in row.sources] if row else []
+    if any(_CHANNEL_MULTIPLIERS in path.read_text(encoding="utf-8", errors="replace") for path in texts):
+        return ()
+    return (
+        f"{uses[0].name} (first used by layer {uses[0].first_layer!r}) has weights with a scale for each channel, and "
+        f"TFLM {kernels.version} computes with one scale: install a newer commit, or convert again with "
+        "converter._experimental_disable_per_channel_quantization_for_dense_layers = True",
     )
 
 
