@@ -6,7 +6,7 @@ import pytest
 import tflite
 
 from tests.modelmaker import ModelMaker, make_single_op_model
-from tflm_forge.board import list_boards
+from tflm_forge.board import CORES, list_boards
 from tflm_forge.config import BuildSettings
 from tflm_forge.errors import ModelError, UsageError
 from tflm_forge.model import op_set, read_model
@@ -168,3 +168,10 @@ def test_refusal_lists_all_reasons() -> None:
     with pytest.raises(ModelError) as caught:
         plan_build(read_model(maker.finish(), name="m"), list_boards()[0].core, BuildSettings(runtime="bundled"))
     assert len(caught.value.reasons) == 2
+
+
+def test_kernels_that_the_bundled_runtime_does_not_have_are_refused() -> None:
+    ops = op_set(read_model(make_single_op_model("RELU"), name="relu.tflite"))
+    settings = BuildSettings(runtime="bundled", kernel_set="cmsis_nn")
+    with pytest.raises(UsageError, match="--kernel-set cmsis_nn"):
+        load_runtime("bundled").plan(ops, CORES["cortex-m4f"], settings)

@@ -1,8 +1,11 @@
 """Options that several commands share, and how they are laid over forge.toml."""
 
+import functools
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -72,19 +75,39 @@ class Job:
     folder: Path
 
 
+def takes_job(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of a build in front of its own; it gets them as `job`.
+
+    The command's first parameter must be named `job`. What typer sees is one signature with all of the options.
+    """
+    shared = inspect.signature(collect_job).parameters
+    own = [p for p in inspect.signature(command).parameters.values() if p.name != "job"]
+
+    @functools.wraps(command)
+    def run(**options: Any) -> None:
+        job = collect_job(**{name: options.pop(name) for name in shared})
+        command(job, **options)
+
+    parameters = [*shared.values(), *own]
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    )
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
+
+
 def collect_job(
-    *,
-    model: Path | None,
-    board: str | None,
-    output: Path | None,
-    runtime: str | None,
-    profile: Profile | None,
-    optimize: Optimize | None,
-    kernel_set: str | None,
-    lto: bool | None,
-    strip_error_strings: bool | None,
-    arena: int | None,
-    allow_version: list[str] | None,
+    model: ModelArgument = None,
+    board: BoardOption = None,
+    output: OutputOption = None,
+    runtime: RuntimeOption = None,
+    profile: ProfileOption = None,
+    optimize: OptimizeOption = None,
+    kernel_set: KernelSetOption = None,
+    lto: LtoOption = None,
+    strip_error_strings: StripOption = None,
+    arena: ArenaOption = None,
+    allow_version: AllowVersionOption = None,
 ) -> Job:
     """Lay a command's options over forge.toml of the current folder, and read the model and the board.
 

@@ -2,41 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from tflm_forge.commands._options import (
-    AllowVersionOption,
-    ArenaOption,
-    BoardOption,
-    JsonOption,
-    KernelSetOption,
-    LtoOption,
-    ModelArgument,
-    OptimizeOption,
-    OutputOption,
-    ProfileOption,
-    RuntimeOption,
-    StripOption,
-    collect_job,
-)
+from tflm_forge.commands._options import Job, JsonOption, takes_job
 
 if TYPE_CHECKING:
     from tflm_forge.build import Build
     from tflm_forge.size import SizeReport
 
 
-def run(
-    model: ModelArgument = None,
-    board: BoardOption = None,
-    output: OutputOption = None,
-    runtime: RuntimeOption = None,
-    profile: ProfileOption = None,
-    optimize: OptimizeOption = None,
-    kernel_set: KernelSetOption = None,
-    lto: LtoOption = None,
-    strip_error_strings: StripOption = None,
-    arena: ArenaOption = None,
-    allow_version: AllowVersionOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@takes_job
+def run(job: Job, as_json: JsonOption = False) -> None:
     """Build firmware of a model for a board: firmware.elf, .bin, .hex and ops.manifest.yaml.
 
     Example: forge build model.tflite --board stm32f4
@@ -46,19 +20,6 @@ def run(
     from tflm_forge.elf import read_elf
     from tflm_forge.size import measure_size
 
-    job = collect_job(
-        model=model,
-        board=board,
-        output=output,
-        runtime=runtime,
-        profile=profile,
-        optimize=optimize,
-        kernel_set=kernel_set,
-        lto=lto,
-        strip_error_strings=strip_error_strings,
-        arena=arena,
-        allow_version=allow_version,
-    )
     built = build_firmware(job.folder, job.model, job.board, job.settings, show_note)
     size = measure_size(read_elf(built.firmware.elf))
     if as_json:

@@ -1,34 +1,10 @@
 """`forge generate`: renders the project and builds nothing."""
 
-from tflm_forge.commands._options import (
-    AllowVersionOption,
-    ArenaOption,
-    BoardOption,
-    KernelSetOption,
-    LtoOption,
-    ModelArgument,
-    OptimizeOption,
-    OutputOption,
-    ProfileOption,
-    RuntimeOption,
-    StripOption,
-    collect_job,
-)
+from tflm_forge.commands._options import Job, takes_job
 
 
-def run(
-    model: ModelArgument = None,
-    board: BoardOption = None,
-    output: OutputOption = None,
-    runtime: RuntimeOption = None,
-    profile: ProfileOption = None,
-    optimize: OptimizeOption = None,
-    kernel_set: KernelSetOption = None,
-    lto: LtoOption = None,
-    strip_error_strings: StripOption = None,
-    arena: ArenaOption = None,
-    allow_version: AllowVersionOption = None,
-) -> None:
+@takes_job
+def run(job: Job) -> None:
     """Write the firmware project of a model: C++, linker script, CMakeLists.txt, manifest.
 
     Example: forge generate model.tflite --board stm32f4 -o firmware
@@ -39,19 +15,6 @@ def run(
     from tflm_forge.generate import Arena, generate_project
     from tflm_forge.runtimes import plan_build
 
-    job = collect_job(
-        model=model,
-        board=board,
-        output=output,
-        runtime=runtime,
-        profile=profile,
-        optimize=optimize,
-        kernel_set=kernel_set,
-        lto=lto,
-        strip_error_strings=strip_error_strings,
-        arena=arena,
-        allow_version=allow_version,
-    )
     plan = plan_build(job.model, job.board.core, job.settings)
     if job.settings.arena_bytes is None:
         size = Arena(bytes=estimate_arena(job.model), how="estimated")

@@ -7,6 +7,7 @@ from typing import Any
 
 from tflm_forge.board import Core
 from tflm_forge.config import BuildSettings
+from tflm_forge.errors import UsageError
 from tflm_forge.model import OpUse
 from tflm_forge.ops.catalogue import Catalogue, CatalogueOp, activation_types
 from tflm_forge.resources import bundled_dir
@@ -48,7 +49,16 @@ def plan(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> BuildPlan
     """Plan the build: the core and the kernels of the op set, nothing else.
 
     An op whose every use has int8 activations is registered with its int8-only kernel.
+
+    Raises:
+        UsageError: other kernels are asked for than the core's.
     """
+    kernel_set = "dsp" if core.has_dsp else "portable"
+    if settings.kernel_set not in (None, kernel_set):
+        raise UsageError(
+            f"--kernel-set {settings.kernel_set}: runtime bundled has the kernels {kernel_set!r} for {core.name}",
+            hint="reference and cmsis_nn are kernel sets of runtime tflm.",
+        )
     known = catalogue()
     table = _table()
     registrations = []
@@ -67,7 +77,7 @@ def plan(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> BuildPlan
     return BuildPlan(
         runtime=NAME,
         version=known.version,
-        kernel_set="dsp" if core.has_dsp else "portable",
+        kernel_set=kernel_set,
         registrations=tuple(registrations),
         root=root,
         sources=tuple(dict.fromkeys(sources)),
