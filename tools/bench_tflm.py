@@ -1,6 +1,7 @@
 """Prints the numbers of docs/tflm.md: flash, arena, instructions and times of firmware built with TFLM.
 
     make bench-tflm                 # the targets: about 10 minutes the first time, needs an installed TFLM
+    python tools/bench_tflm.py --targets    # the first half of that: flash, arena, instructions
     python tools/bench_tflm.py --times      # how long builds take, with and without cached objects
     python tools/bench_tflm.py --settings   # the effect of each setting on flash
     python tools/bench_tflm.py --table      # models x boards x kernel sets: long, see --models, --boards, --kernel-sets
@@ -59,6 +60,22 @@ def run_forge(*args: str | Path, cache: Path | None = None) -> tuple[float, Any,
     return took, json.loads(done.stdout) if done.returncode == 0 else None, words[0]
 
 
+def agreement(report: Any) -> str:
+    """Return how the outputs agree with the interpreter's; forge passes no integer that differs."""
+    floats = any(comparison["unit"] is None for comparison in report["comparisons"])
+    return "within float tolerance" if floats else "identical"
+
+
+def test(model: str, board: str, kernel_set: str, work: Path) -> tuple[int, int, Any, str]:
+    """Build and test one model; return flash without the model, arena, the report or None, and the last words."""
+    arguments = options(model, board, kernel_set, work)
+    _, report, words = run_forge("flash-and-test", *arguments, *PARTS)
+    if report is None:
+        return 0, 0, None, words.strip("- ")
+    size = run_forge("size", arguments[-1])[1]
+    return size["without_model_bytes"], size["arena_bytes"], report, ""
+
+
 def options(model: str, board: str, kernel_set: str, work: Path, *more: str) -> tuple[str | Path, ...]:
     """Return the arguments that build one model in a folder of its own."""
     folder = work / f"{model}-{board}-{kernel_set}"
@@ -72,17 +89,14 @@ def bench_flash(work: Path) -> None:
     print("|---|---|---|---|---|---|---|")
     for model in ("hello_world_int8", *MLPERF):
         for kernels in KERNEL_SETS:
-            arguments = options(model, "mps2-an386", kernels, work)
-            built = run_forge("build", *arguments)[1]
-            tested = run_forge("flash-and-test", *arguments, *PARTS)[1]
-            if built is None or tested is None:
-                sys.exit(f"{model} with {kernels} kernels failed")
-            flash = built["flash_bytes"] - built["model_bytes"]
+            flash, arena, report, words = test(model, "mps2-an386", kernels, work)
+            if report is None:
+                sys.exit(f"{model} with {kernels} kernels: {words}")
             bare = BARE_BYTES[model, kernels]
             verdict = "" if flash - bare <= ALLOWANCE_BYTES else " (over)"
             print(
                 f"| {model} | {kernels} | {flash:,} | {bare:,} | {flash - bare:,}{verdict} "
-                f"| {built['arena']['bytes']:,} | {count(tested)} |",
+                f"| {arena:,} | {count(report)} |",
                 flush=True,
             )
 
@@ -133,18 +147,10 @@ def bench_table(work: Path, models: list[str], boards: list[str], kernel_sets: l
     print("\n| model | board | kernels | flash without the model | arena | M instructions | numbers |")
     print("|---|---|---|---|---|---|---|")
     for model, board, kernels in itertools.product(models, boards, kernel_sets):
-        arguments = options(model, board, kernels, work)
-        _, built, words = run_forge("build", *arguments)
-        if built is None:
-            print(f"| {model} | {board} | {kernels} | {words.strip('- ')} | | | |", flush=True)
-            continue
-        _, tested, words = run_forge("flash-and-test", *arguments, *PARTS)
-        flash = built["flash_bytes"] - built["model_bytes"]
-        cells = ("", words.strip("- ")) if tested is None else (count(tested), "identical")
-        print(
-            f"| {model} | {board} | {kernels} | {flash:,} | {built['arena']['bytes']:,} | {' | '.join(cells)} |",
-            flush=True,
-        )
+        flash, arena, report, words = test(model, board, kernels, work)
+        cells = (f"{flash:,}", f"{arena:,}") if report else ("", "")
+        result = (count(report), agreement(report)) if report else ("", words)
+        print(f"| {model} | {board} | {kernels} | {' | '.join((*cells, *result))} |", flush=True)
 
 
 def main() -> None:
@@ -152,6 +158,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", action="store_true", help="models x boards x kernel sets")
     parser.add_argument("--settings", action="store_true", help="the effect of each setting")
+    parser.add_argument("--targets", action="store_true", help="flash, arena and instructions against bare firmware")
     parser.add_argument("--times", action="store_true", help="how long builds take")
     names = sorted(path.stem for path in MODELS.glob("*.tflite"))
     parser.add_argument("--models", nargs="+", default=names, choices=names, help="the table's models")
@@ -165,6 +172,8 @@ def main() -> None:
             bench_table(work, chosen.models, chosen.boards, chosen.kernel_sets)
         elif chosen.settings:
             bench_settings(work, chosen.kernel_sets)
+        elif chosen.targets:
+            bench_flash(work)
         elif chosen.times:
             bench_times(Path(folder))
         else:

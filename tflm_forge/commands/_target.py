@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tflm_forge.board import Board
     from tflm_forge.link.session import Session
     from tflm_forge.verify.inputs import Case
+    from tflm_forge.verify.layers import LayerValues
     from tflm_forge.verify.records import Layers
 
 AUTO_PORT = "auto"
@@ -55,18 +56,14 @@ def open_job(board: "Board", elf: Path, port: str | None) -> "Iterator[Session]"
             raise explain_refusal(error, elf) from error.__cause__
 
 
-def compare_job_layers(job: Job, case: "Case", port: str | None, report: Callable[[str], None]) -> "Layers":
-    """Build firmware that keeps all tensors, run a case on it, and compare every operator with the interpreter.
+def ask_layers(job: Job, case: "Case") -> "LayerValues":
+    """Let the interpreter compute what every operator gives for a case.
 
     Raises:
         CheckError: there is no interpreter, or it can not run the model.
-        FitError: the firmware with all tensors does not fit the board.
-        DeviceError: the device stopped answering, or other firmware runs on it.
     """
-    from tflm_forge.build import build_firmware
-    from tflm_forge.console import show_steps
     from tflm_forge.errors import CheckError
-    from tflm_forge.verify.layers import compare_layers
+    from tflm_forge.verify.layers import LayerValues
     from tflm_forge.verify.reference import InterpreterReference, has_interpreter
 
     if not has_interpreter():
@@ -74,15 +71,27 @@ def compare_job_layers(job: Job, case: "Case", port: str | None, report: Callabl
             "the values of layers come from the TFLM interpreter, which is not installed",
             hint="pip install 'tflm-forge[reference]'",
         )
-    settings = replace(job.settings, keep_tensors=True, arena_bytes=None)
-    built = build_firmware(job.folder / LAYERS_FOLDER, job.model, job.board, settings, report)
     reference = InterpreterReference(job.model)
     wanted = sorted({o.outputs[0] for o in job.model.subgraphs[0].operators if o.outputs})
-    expected = reference.tensors(case, wanted)
+    return LayerValues(case=case, reference=reference.title, tensors=reference.tensors(case, wanted))
+
+
+def compare_job_layers(job: Job, values: "LayerValues", port: str | None, report: Callable[[str], None]) -> "Layers":
+    """Build firmware that keeps all tensors, run a case on it, and compare every operator with the interpreter.
+
+    Raises:
+        CheckError: the firmware does not run.
+        FitError: the firmware with all tensors does not fit the board.
+        DeviceError: the device stopped answering, or other firmware runs on it.
+    """
+    from tflm_forge.build import build_firmware
+    from tflm_forge.console import show_steps
+    from tflm_forge.verify.layers import compare_layers
+
+    settings = replace(job.settings, keep_tensors=True, arena_bytes=None)
+    built = build_firmware(job.folder / LAYERS_FOLDER, job.model, job.board, settings, report)
     with (
         open_job(job.board, built.firmware.elf, port) as session,
-        show_steps(f"comparing {len(wanted)} layers on {session.url}") as on_step,
+        show_steps(f"comparing {len(values.tensors)} layers on {session.url}") as on_step,
     ):
-        return compare_layers(
-            session, job.model, case, reference.title, expected, lambda done, total: on_step("layers", done, total)
-        )
+        return compare_layers(session, job.model, values, lambda done, total: on_step("layers", done, total))

@@ -55,7 +55,7 @@ def run(
 
     Example: forge bisect model.tflite --board stm32f4 --inputs test_data.npz --sample 3
     """
-    from tflm_forge.commands._target import choose_port, compare_job_layers
+    from tflm_forge.commands._target import ask_layers, choose_port, compare_job_layers
     from tflm_forge.console import show_json, show_note, show_table, show_text
     from tflm_forge.errors import CheckError
     from tflm_forge.reports.json import layers_to_json
@@ -76,7 +76,8 @@ def run(
         allow_version=allow_version,
     )
     case = _choose_case(job, inputs or job.config.test.inputs, sample, seed)
-    layers = compare_job_layers(job, case, choose_port(job.board, port or job.config.test.port), show_note)
+    url = choose_port(job.board, port or job.config.test.port)
+    layers = compare_job_layers(job, ask_layers(job, case), url, show_note)
     part = check_layers(layers)
     if as_json:
         show_json(layers_to_json(layers))

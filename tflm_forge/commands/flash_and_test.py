@@ -193,31 +193,46 @@ def _record(job: Job, plan: "SuitePlan", options: "SuiteOptions", path: Path) ->
 
 def _with_layers(job: Job, plan: "SuitePlan", report: "TestReport", port: str | None) -> "TestReport":
     """Return the report with the part that compares every layer; skipped, with the reason, where that can not be."""
-    from tflm_forge.commands._target import compare_job_layers
+    from tflm_forge.commands._target import ask_layers, compare_job_layers
     from tflm_forge.console import show_note
-    from tflm_forge.errors import FitError
+    from tflm_forge.errors import CheckError, FitError
     from tflm_forge.verify.inputs import make_random_cases
     from tflm_forge.verify.layers import check_layers
     from tflm_forge.verify.parts import LAYERS
-    from tflm_forge.verify.records import Part
-    from tflm_forge.verify.reference import has_interpreter
+    from tflm_forge.verify.records import Check, Part
 
-    reason = ""
+    def with_part(part: Part) -> "TestReport":
+        return replace(report, parts=(*report.parts, part))
+
+    reason = _why_no_layers(report, port, no_reference=plan.options.no_reference)
+    if reason:
+        return with_part(Part(name=LAYERS, checks=(), skipped=reason))
+    case = next(iter(plan.cases), None) or make_random_cases(job.model, seed=plan.options.seed, count=1)[0]
+    try:
+        values = ask_layers(job, case)
+    except CheckError as error:
+        return with_part(Part(name=LAYERS, checks=(), skipped=f"{error.message}. {error.hint}"))
+    try:
+        layers = compare_job_layers(job, values, port, show_note)
+    except FitError as error:
+        reason = f"firmware that keeps all tensors does not fit: {error.message}"
+        return with_part(Part(name=LAYERS, checks=(), skipped=reason))
+    except CheckError as error:
+        return with_part(Part(name=LAYERS, checks=(Check(name="firmware", passed=False, detail=error.message),)))
+    return replace(with_part(check_layers(layers)), layers=layers)
+
+
+def _why_no_layers(report: "TestReport", port: str | None, *, no_reference: bool) -> str:
+    """Return why the layers can not be compared, as far as that is known before it is tried."""
+    from tflm_forge.verify.parts import SELF_CHECK
+
+    if no_reference:
+        return "no comparison: --no-reference"
     if port is not None:
-        reason = "only in an emulator; on hardware flash the layers' firmware and run forge bisect --port"
-    elif not report.passed and any(not part.passed for part in report.parts if part.name == "self-check"):
-        reason = "the self-check did not pass"
-    elif not has_interpreter():
-        reason = "the TFLM interpreter is not installed: pip install 'tflm-forge[reference]'"
-    if not reason:
-        case = next(iter(plan.cases), None) or make_random_cases(job.model, seed=1, count=1)[0]
-        try:
-            layers = compare_job_layers(job, case, port, show_note)
-        except FitError as error:
-            reason = f"firmware that keeps all tensors does not fit: {error.message}"
-        else:
-            return replace(report, parts=(*report.parts, check_layers(layers)), layers=layers)
-    return replace(report, parts=(*report.parts, Part(name=LAYERS, checks=(), skipped=reason)))
+        return "only in an emulator; on hardware flash the layers' firmware and run forge bisect --port"
+    if any(not part.passed for part in report.parts if part.name == SELF_CHECK):
+        return "the self-check did not pass"
+    return ""
 
 
 def _keep(folder: Path, report: "TestReport", junit: Path | None, html: Path | None) -> None:

@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,22 +17,24 @@ from tflm_forge.verify.parts import LAYERS
 from tflm_forge.verify.records import Check, LayerResult, Layers, Metrics, Part
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LayerValues:
+    """What the operators should give for one case: tensor index to values, and what said so."""
+
+    case: Case
+    reference: str
+    tensors: Mapping[int, Array]
+
+
 def compare_layers(
-    session: Session,
-    model: Model,
-    case: Case,
-    reference: str,
-    expected: Mapping[int, Array],
-    on_layer: Callable[[int, int], None],
+    session: Session, model: Model, expected: LayerValues, on_layer: Callable[[int, int], None]
 ) -> Layers:
     """Run one case on firmware that keeps all tensors, and compare each operator's first output.
 
     Args:
         session: a session; it is connected here.
         model: the model that is in the device.
-        case: the inputs.
-        reference: what gave the expected values.
-        expected: tensor index to its expected values.
+        expected: the inputs, and what they should give.
         on_layer: called with (operators done, operators in all).
 
     Raises:
@@ -45,14 +48,14 @@ def compare_layers(
         )
     if info.model_sha256.hex() != model.sha256:
         raise CheckError("another model is in the firmware", hint="Build it for this model, and flash it.")
-    set_inputs(session, case)
+    set_inputs(session, expected.case)
     session.invoke()
     operators = model.subgraphs[0].operators
     results = []
     for done, operator in enumerate(operators, start=1):
-        results.append(_compare_layer(session, model, operator, expected))
+        results.append(_compare_layer(session, model, operator, expected.tensors))
         on_layer(done, len(operators))
-    return Layers(case=case.name, reference=reference, results=tuple(results))
+    return Layers(case=expected.case.name, reference=expected.reference, results=tuple(results))
 
 
 def check_layers(layers: Layers) -> Part:

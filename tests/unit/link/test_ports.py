@@ -1,6 +1,11 @@
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from tflm_forge.errors import DeviceError
+from tflm_forge.board import load_board
+from tflm_forge.commands._target import choose_port
+from tflm_forge.errors import DeviceError, UsageError
 from tflm_forge.link.port import PortInfo
 from tflm_forge.link.ports import find_port
 
@@ -41,3 +46,23 @@ def test_a_board_without_usb_ids() -> None:
     with pytest.raises(DeviceError, match="mps2-an385 has no usb_ids in its board file") as caught:
         find_port("mps2-an385", [], [port("/dev/ttyACM0", DAPLINK)])
     assert "--port" in caught.value.hint
+
+
+def test_the_port_a_command_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    emulated = load_board("microbit")
+    bare = replace(emulated, emulator=None)
+    monkeypatch.setattr("tflm_forge.link.ports.list_ports", lambda: (port("/dev/ttyACM3", DAPLINK),))
+    assert choose_port(emulated, None) is None
+    assert choose_port(emulated, "/dev/ttyUSB9") == "/dev/ttyUSB9"
+    assert choose_port(emulated, "auto") == "/dev/ttyACM3"
+    assert choose_port(bare, None) == "/dev/ttyACM3"
+
+
+@pytest.mark.parametrize("value", ['["0d28:0204"]', '["0D280204"]', '"0D28:0204"', "[7]"])
+def test_usb_ids_of_a_board_file_are_checked(tmp_path: Path, value: str) -> None:
+    text = load_board("microbit").path.read_text(encoding="utf-8")
+    assert load_board("microbit").usb_ids == (DAPLINK,)
+    path = tmp_path / "mine.toml"
+    path.write_text(text.replace('usb_ids = ["0D28:0204"]', f"usb_ids = {value}"), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"mine\.toml: usb_ids"):
+        load_board(str(path))

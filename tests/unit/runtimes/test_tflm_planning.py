@@ -168,6 +168,20 @@ def test_cmsis_nn_where_the_core_profits(core: str, kernel_set: str, installed: 
     assert ("CMSIS_NN" in build.defines) == (kernel_set == "cmsis_nn")
 
 
+@pytest.mark.parametrize(
+    ("uses", "kernel_set"),
+    [
+        ([op("CONV_2D", (("FLOAT32", "FLOAT32", "FLOAT32"), ("FLOAT32",)))], "reference"),
+        ([op("ADD", (("INT32", "INT32"), ("INT32",)), code=0)], "reference"),
+        ([op("QUANTIZE", (("FLOAT32",), ("INT8",)), code=114)], "reference"),
+        ([op("CONV_2D", (("FLOAT32", "FLOAT32", "FLOAT32"), ("FLOAT32",)), INT8_CONV)], "cmsis_nn"),
+        ([op("TRANSPOSE_CONV", (("INT32", "INT8", "INT8"), ("INT8",)), code=67)], "cmsis_nn"),
+    ],
+)
+def test_cmsis_nn_where_the_model_profits(uses: list[OpUse], kernel_set: str, installed: None) -> None:
+    assert planning.plan_build(uses, M4, settings()).kernel_set == kernel_set
+
+
 def test_reference_kernels_where_cmsis_nn_would_be_wrong(installed: None) -> None:
     int32_bias = op("FULLY_CONNECTED", (("INT16", "INT8", "INT32"), ("INT16",)), code=9, version=11)
     assert planning.plan_build([int32_bias], M4, settings()).kernel_set == "reference"

@@ -7,7 +7,7 @@ from tflm_forge.errors import CheckError, DeviceError
 from tflm_forge.link.session import Session
 from tflm_forge.model import Model, read_model
 from tflm_forge.verify.inputs import Case
-from tflm_forge.verify.layers import check_layers, compare_layers
+from tflm_forge.verify.layers import LayerValues, check_layers, compare_layers
 from tflm_forge.verify.records import Layers
 
 INPUT = np.array([[-9, 5, 40, 100]], np.int8)
@@ -36,8 +36,9 @@ def device_of(model: Model, layers: list[np.ndarray]) -> SimulatedDevice:
 def compare(model: Model, device: SimulatedDevice, expected: dict[int, np.ndarray] | None = None) -> Layers:
     if expected is None:
         expected = {op.outputs[0]: v for op, v in zip(model.subgraphs[0].operators, VALUES, strict=True)}
+    values = LayerValues(case=Case(name="c", inputs=(INPUT,)), reference="numpy", tensors=expected)
     with Session(SimulatedPort(device, piece_bytes=50)) as session:
-        return compare_layers(session, model, Case(name="c", inputs=(INPUT,)), "numpy", expected, lambda *_: None)
+        return compare_layers(session, model, values, lambda *_: None)
 
 
 def test_layers_that_agree(three: Model) -> None:

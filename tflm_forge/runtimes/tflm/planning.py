@@ -1,7 +1,7 @@
 """Plans the build of an op set with TFLM: kernel set, sources, registrations, definitions."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tflm_forge.board import Core
 from tflm_forge.config import BuildSettings
@@ -23,6 +23,9 @@ _CMSIS_DIRS = ("cmsis_nn", "cmsis_nn/Include", "cmsis/CMSIS/Core/Include")
 _CHANNELED_OP = "FULLY_CONNECTED"
 _CHANNEL_MULTIPLIERS = "per_channel_output_multiplier"
 
+# What CMSIS-NN has code for: with other types its kernels call the reference ones, and take more flash.
+_INTEGERS = frozenset({"INT8", "INT16"})
+
 # Reading these, after the schema, is nearly all the work of compiling a TFLM source.
 PRECOMPILED_HEADERS = (
     "tensorflow/lite/micro/kernels/kernel_util.h",
@@ -34,7 +37,7 @@ PRECOMPILED_HEADERS = (
 def plan_build(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> BuildPlan:
     """Plan the build: the core's sources and the kernels of the op set, nothing else.
 
-    CMSIS-NN is used on cores that profit, unless it refuses the model or computes one of its ops in another way,
+    CMSIS-NN is used where core and model profit, unless it refuses the model or computes one of its ops in another way,
     and the reference kernels do neither.
 
     Raises:
@@ -96,7 +99,7 @@ def _choose_kernel_set(
             raise unknown_name("kernel set of this TFLM tree", settings.kernel_set, sets)
         order = [sets[settings.kernel_set]]
     else:
-        wanted = ("cmsis_nn", "reference") if core.has_dsp or core.has_mve else ("reference", "cmsis_nn")
+        wanted = ("cmsis_nn", "reference") if _profits(ops, core, sets) else ("reference", "cmsis_nn")
         order = [sets[name] for name in wanted if name in sets]
     refusals = [
         find_refusals(ops, kernels, settings) + _find_channel_refusals(ops, kernels, installed) for kernels in order
@@ -117,6 +120,20 @@ def _choose_kernel_set(
         reasons=refusals[0],
         hint="For hybrid models, convert again with full integer quantization: give the converter a "
         "representative dataset.",
+    )
+
+
+def _profits(ops: Sequence[OpUse], core: Core, sets: Mapping[str, KernelSet]) -> bool:
+    """Return whether a core has instructions for CMSIS-NN's kernels, and the model integers for them to compute."""
+    if not (core.has_dsp or core.has_mve) or not {"cmsis_nn", "reference"} <= set(sets):
+        return core.has_dsp or core.has_mve
+    own, plain = sets["cmsis_nn"].ops, sets["reference"].ops
+    keys = {key for key, row in own.items() if key not in plain or row.sources != plain[key].sources}
+    return any(
+        not _INTEGERS.isdisjoint(inputs[:1] + outputs[:1])
+        for use in ops
+        if (use.builtin_code, use.custom_name) in keys
+        for inputs, outputs in use.types
     )
 
 
