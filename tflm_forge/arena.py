@@ -10,8 +10,10 @@ from tflm_forge.elf import read_elf
 from tflm_forge.errors import DeviceError, FitError
 from tflm_forge.files import write_if_changed
 from tflm_forge.generate import Arena
+from tflm_forge.link.answers import SelfTest
 from tflm_forge.link.exchange import Timeouts
 from tflm_forge.link.session import open_session
+from tflm_forge.link.status import BOOT_STEPS
 from tflm_forge.model import Model, Subgraph
 from tflm_forge.runners.qemu import open_target
 
@@ -22,6 +24,8 @@ _RECORD_NAME = "arena.json"
 _TRIAL_NAME = ".arena-trial.elf"
 _TIMEOUTS = Timeouts(boot_s=5.0, silence_s=2.0, work_s=120.0)
 _SIZE_BYTES = 4
+_ALLOCATION_STEP = BOOT_STEPS[-1]
+_STACK_STATUS = 0x57
 _SIZE_SYMBOL = "g_forge_arena_bytes"
 _TENSOR_BYTES = 96
 _OPERATOR_BYTES = 256
@@ -70,10 +74,11 @@ def _round_up(size: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """What firmware with one arena size did: whether it became ready, and how much it says it uses."""
+    """What firmware with one arena size did: whether it became ready, what it uses, or why no arena can help."""
 
     ready: bool
     used_bytes: int
+    problem: str = ""
 
 
 def measure_arena(elf: Path, board: Board, *, limit_bytes: int) -> Arena | None:
@@ -118,6 +123,11 @@ def find_smallest(boot: Callable[[int], Trial], limit_bytes: int) -> int | None:
             return False
 
     first = boot(limit_bytes)
+    if first.problem:
+        raise DeviceError(
+            f"the firmware does not boot in the emulator: {first.problem}",
+            hint="Build with --arena BYTES, and see what `forge flash-and-test` says of it.",
+        )
     if not first.ready:
         return None
     size = min(_round_up(max(first.used_bytes, STEP_BYTES)), limit_bytes)
@@ -167,11 +177,20 @@ class _Probe:
                 open_session(target.url, target=target, timeouts=_TIMEOUTS) as session,
             ):
                 info = session.connect()
-                if info.ready:
-                    session.invoke()
-                return Trial(ready=info.ready, used_bytes=info.arena_used_bytes)
+                if not info.ready:
+                    return Trial(ready=False, used_bytes=0, problem=_problem_of(session.selftest()))
+                session.invoke()
+                return Trial(ready=True, used_bytes=info.arena_used_bytes)
         finally:
             self.path.unlink(missing_ok=True)
+
+
+def _problem_of(selftest: SelfTest) -> str:
+    """Return why a boot failed when it was not for want of arena; empty when a larger one may help."""
+    for step, status in zip(BOOT_STEPS, selftest.steps, strict=True):
+        if status.code:
+            return "" if step == _ALLOCATION_STEP and status.code != _STACK_STATUS else f"{step}: {status.words}"
+    return ""
 
 
 def _make_probe(path: Path, board: Board) -> _Probe:

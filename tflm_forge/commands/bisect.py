@@ -5,37 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tflm_forge.commands._options import (
-    AllowVersionOption,
-    BoardOption,
-    Job,
-    JsonOption,
-    KernelSetOption,
-    LtoOption,
-    ModelArgument,
-    OptimizeOption,
-    OutputOption,
-    ProfileOption,
-    RuntimeOption,
-    StripOption,
-    collect_job,
-)
+from tflm_forge.commands._options import Job, JsonOption, takes_job
 
 if TYPE_CHECKING:
     from tflm_forge.verify.inputs import Case
 
 
+@takes_job
 def run(
-    model: ModelArgument = None,
-    board: BoardOption = None,
-    output: OutputOption = None,
-    runtime: RuntimeOption = None,
-    profile: ProfileOption = None,
-    optimize: OptimizeOption = None,
-    kernel_set: KernelSetOption = None,
-    lto: LtoOption = None,
-    strip_error_strings: StripOption = None,
-    allow_version: AllowVersionOption = None,
+    job: Job,
     inputs: Annotated[
         Path | None, typer.Option("--inputs", metavar="PATH", help="Your own inputs; default: random ones.")
     ] = None,
@@ -62,19 +40,6 @@ def run(
     from tflm_forge.reports.text import all_layers_table
     from tflm_forge.verify.layers import check_layers
 
-    job = collect_job(
-        model=model,
-        board=board,
-        output=output,
-        runtime=runtime,
-        profile=profile,
-        optimize=optimize,
-        kernel_set=kernel_set,
-        lto=lto,
-        strip_error_strings=strip_error_strings,
-        arena=None,
-        allow_version=allow_version,
-    )
     case = _choose_case(job, inputs or job.config.test.inputs, sample, seed)
     url = choose_port(job.board, port or job.config.test.port)
     layers = compare_job_layers(job, ask_layers(job, case), url, show_note)

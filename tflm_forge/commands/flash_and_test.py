@@ -6,22 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tflm_forge.commands._options import (
-    AllowVersionOption,
-    ArenaOption,
-    BoardOption,
-    Job,
-    JsonOption,
-    KernelSetOption,
-    LtoOption,
-    ModelArgument,
-    OptimizeOption,
-    OutputOption,
-    ProfileOption,
-    RuntimeOption,
-    StripOption,
-    collect_job,
-)
+from tflm_forge.commands._options import Job, JsonOption, takes_job
 
 if TYPE_CHECKING:
     from tflm_forge.build import Build
@@ -32,18 +17,9 @@ REPORT_NAME = "report.json"
 _MOST_REASONS = 20
 
 
+@takes_job
 def run(
-    model: ModelArgument = None,
-    board: BoardOption = None,
-    output: OutputOption = None,
-    runtime: RuntimeOption = None,
-    profile: ProfileOption = None,
-    optimize: OptimizeOption = None,
-    kernel_set: KernelSetOption = None,
-    lto: LtoOption = None,
-    strip_error_strings: StripOption = None,
-    arena: ArenaOption = None,
-    allow_version: AllowVersionOption = None,
+    job: Job,
     only: Annotated[
         list[str] | None,
         typer.Option(
@@ -116,19 +92,6 @@ def run(
     from tflm_forge.verify.soak import SoakOptions
 
     parts = choose_parts(only or (), skip or ())
-    job = collect_job(
-        model=model,
-        board=board,
-        output=output,
-        runtime=runtime,
-        profile=profile,
-        optimize=optimize,
-        kernel_set=kernel_set,
-        lto=lto,
-        strip_error_strings=strip_error_strings,
-        arena=arena,
-        allow_version=allow_version,
-    )
     test = job.config.test
     options = SuiteOptions(
         parts=parts,
