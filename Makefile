@@ -31,6 +31,7 @@ lint: $(TEST_STAMP)
 
 bench: $(TEST_STAMP)
 	$(VENV)/bin/python tools/bench.py
+	$(VENV)/bin/python tools/bench_link.py
 
 $(VENV)/bin/pip: | $(VENV)/.system
 	$(PYTHON) -m venv $(VENV)

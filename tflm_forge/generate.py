@@ -28,10 +28,12 @@ _SAVING_NAME = "versus.json"
 _INCLUDE = re.compile(rb'^#include "([^"]+)"', re.MULTILINE)
 _LIST_NAME = ".forge-files"
 _BUILD_ID_BYTES = 16
-_SMALL_RAM_BYTES = 32 * 1024
-_MTU_BYTES = 512
-_SMALL_MTU_BYTES = 192
-"""Body of a frame where RAM is small: INFO, with its five names, is the largest answer that can not be split."""
+_MTU_BYTES = ((64 * 1024, 1024), (32 * 1024, 512), (0, 192))
+"""Body of a frame by the bytes of RAM there are at least.
+
+A large frame uses the line well (`tools/bench_link.py`); the firmware keeps two. The smallest still takes INFO with its
+five names, the largest answer that can not be split.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +195,7 @@ def _config_context(
         "has_state": has_state(model),
         "forge_version": __version__,
         "build_id": build_id,
-        "link_mtu": _SMALL_MTU_BYTES if board.ram.length_bytes < _SMALL_RAM_BYTES else _MTU_BYTES,
+        "link_mtu": next(mtu for ram, mtu in _MTU_BYTES if board.ram.length_bytes >= ram),
         "op_hash": op_hash([registration.use for registration in plan.registrations]),
     }
 
