@@ -96,6 +96,23 @@ def test_a_server_that_refuses_the_connection_is_named(tmp_path: Path) -> None:
         fetch_package(pin, tmp_path / "out", mirror="http://user:secret@localhost:9/{name}", patch=None)
 
 
+@pytest.mark.parametrize("command", ["init", "fetch", "checkout"])
+def test_a_disk_that_fills_up_is_said_whatever_git_says(
+    command: str, mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git_script = tmp_path / "bin" / "git"
+    git_script.parent.mkdir()
+    git_script.write_text(
+        f'#!/bin/sh\ncase " $* " in *" {command} "*) echo "fatal: index.lock: write error. Out of diskspace"; exit 128;; '
+        f'esac\nexec {shutil.which("git")} "$@"\n'
+    )
+    git_script.chmod(0o755)
+    commit = commit_of(mirror, "v1")
+    monkeypatch.setenv("PATH", f"{git_script.parent}:/usr/bin:/bin")
+    with pytest.raises(ToolError, match="the disk is full; nothing was installed"):
+        fetch(mirror, tmp_path / "out", ref=commit, commit=commit)
+
+
 PATCH = """--- a/kiss_fft.h
 +++ b/kiss_fft.h
 @@ -1 +1 @@
