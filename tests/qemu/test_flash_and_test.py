@@ -84,7 +84,7 @@ def test_every_example_passes_on_every_board(builds: Builds, board: str, name: s
 def test_accuracy_is_that_of_the_reference(builds: Builds, tmp_path: Path) -> None:
     data = np.load(DIGITS_DATA)
     right = int(np.sum(_reference(DIGITS.read_bytes(), data["input_0"])[:, 0].argmax(axis=-1) == data["labels"]))
-    folder = builds.place(DIGITS, "stm32f4")
+    folder = tmp_path / "out"
     done = _flash(builds, DIGITS, folder, "--inputs", DIGITS_DATA, board="stm32f4")
     assert done.returncode == 0, done.stderr
     accuracy = _report(folder)["accuracy"]
@@ -286,7 +286,8 @@ def lonely_digits(tmp_path: Path) -> Path:
 
 @pytest.mark.reference
 def test_golden_file_stands_in_for_the_interpreter(builds: Builds, tmp_path: Path, lonely_digits: Path) -> None:
-    folder = builds.build(lonely_digits, BOARD)
+    folder = tmp_path / "out"  # Of its own: other tests write their report into a shared one.
+    builds.build_into(folder, lonely_digits, BOARD)
     golden = tmp_path / "my.golden.npz"
     done = _flash(builds, lonely_digits, folder, "--record-golden", golden)
     assert done.returncode == 0, done.stderr
@@ -316,7 +317,8 @@ def test_golden_file_stands_in_for_the_interpreter(builds: Builds, tmp_path: Pat
 
 
 def test_without_any_reference_only_on_request(builds: Builds, tmp_path: Path, lonely_digits: Path) -> None:
-    folder = builds.build(lonely_digits, BOARD)
+    folder = tmp_path / "out"  # Of its own: other tests write their report into a shared one.
+    builds.build_into(folder, lonely_digits, BOARD)
     alone = _hide_the_interpreter(tmp_path / "hidden")
     done = _flash(builds, lonely_digits, folder, **alone)
     assert done.returncode == CHECK_EXIT_CODE

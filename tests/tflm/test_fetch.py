@@ -103,8 +103,8 @@ def test_a_disk_that_fills_up_is_said_whatever_git_says(
     git_script = tmp_path / "bin" / "git"
     git_script.parent.mkdir()
     git_script.write_text(
-        f'#!/bin/sh\ncase " $* " in *" {command} "*) echo "fatal: index.lock: write error. Out of diskspace"; exit 128;; '
-        f'esac\nexec {shutil.which("git")} "$@"\n'
+        f'#!/bin/sh\ncase " $* " in *" {command} "*) echo "fatal: write error. Out of diskspace"; exit 128;; esac\n'
+        f'exec {shutil.which("git")} "$@"\n'
     )
     git_script.chmod(0o755)
     commit = commit_of(mirror, "v1")

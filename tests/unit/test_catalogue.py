@@ -105,6 +105,26 @@ def test_refused_type_names_those_that_are_taken() -> None:
     assert _obstacles(make_single_op_model("RELU", (((1, 4), "INT16"),), ((1, 4), "INT16")), anything) == ()
 
 
+@pytest.mark.parametrize(
+    ("activation", "weights", "words"),
+    [
+        (
+            "FLOAT32",
+            "INT8",
+            "FLOAT32 input with INT8 weights: runtime small 1 does not take them (hybrid quantization)",
+        ),
+        ("INT8", "INT16", "INT8 input with INT16 weights: runtime small 1 does not take them"),
+        ("INT8", "INT8", ""),
+    ],
+)
+def test_weights_are_looked_at_by_the_activations(activation: str, weights: str, words: str) -> None:
+    data = make_single_op_model("RELU", (((1, 4), activation), ((1, 4), weights)), ((1, 4), activation))
+    found = _obstacles(data, _catalogue(weights={"FLOAT32": ("FLOAT32",), "INT8": ("INT8", "INT4")}))
+    assert len(found) == bool(words)
+    assert all(words in reason and "RELU" in reason and "'output'" in reason for reason in found)
+    assert ("representative dataset" in "".join(found)) == (activation == "FLOAT32")
+
+
 def test_allow_version_options() -> None:
     assert parse_allow_versions(["RELU=3", "CONV_2D=8", "RELU=4"]) == {"RELU": 4, "CONV_2D": 8}
     with pytest.raises(UsageError, match="--allow-version RELU:3"):
