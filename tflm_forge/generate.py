@@ -242,13 +242,14 @@ def _holds(path: Path, content: bytes) -> bool:
 
 
 def _render(template: str, context: Mapping[str, Any]) -> bytes:
-    return _environment().get_template(template).render(context).encode()
+    return template_environment().get_template(template).render(context).encode()
 
 
 _cached: jinja2.Environment | None = None
 
 
-def _environment() -> jinja2.Environment:
+def template_environment() -> jinja2.Environment:
+    """Return the environment that templates are rendered in: an undefined name is an error."""
     global _cached
     if _cached is None:
         _cached = jinja2.Environment(

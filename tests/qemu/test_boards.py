@@ -6,14 +6,13 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import jinja2
 import pytest
 import serial
 from elftools.elf.elffile import ELFFile
 
 from tflm_forge.board import Board, list_boards, load_board
+from tflm_forge.generate import template_environment
 from tflm_forge.link.status import STATUSES
-from tflm_forge.resources import data_dir
 from tflm_forge.runners.qemu import QemuTarget, open_target
 
 pytestmark = pytest.mark.tools
@@ -30,14 +29,7 @@ FLAGS = [
 
 def _render(board: Board, folder: Path) -> list[Path]:
     """Render what a board brings to a project; return the C++ files."""
-    templates = data_dir("templates")
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(templates),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = template_environment()
     headers = ("board.h", "board_config.h.j2", "cortex_m.h", "forge_status.h.j2")
     for name in (*headers, "cortex_m.cc", "startup.cc", "linker.ld.j2", f"boards/{board.driver}.cc"):
         out = folder / Path(name).name.removesuffix(".j2")
