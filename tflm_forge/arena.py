@@ -1,7 +1,7 @@
 """Finds the size of the tensor arena by running the firmware's own code on an emulated core, and proves it."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,15 +32,16 @@ _OPERATOR_BYTES = 256
 _CHANNEL_BYTES = 24
 
 
-def estimate_arena(model: Model) -> int:
-    """Return a size in bytes that is likely enough, from the model alone; never used without saying so.
+def estimate_arena(*models: Model) -> int:
+    """Return a size in bytes that is likely enough, from the models alone; never used without saying so.
 
     The buffers as a greedy planner lays them out, and a generous allowance for what the runtime keeps of each
     tensor, operator and channel. Kernels' scratch buffers can not be seen in the model: a quarter is added for them.
     """
-    head = max((_planned_bytes(graph) for graph in model.subgraphs), default=0)
+    graphs = [graph for model in models for graph in model.subgraphs]
+    head = max(map(_planned_bytes, graphs), default=0)
     tail = 0
-    for graph in model.subgraphs:
+    for graph in graphs:
         channels = sum(len(t.quantization.scales) for t in graph.tensors if t.quantization)
         tail += len(graph.tensors) * _TENSOR_BYTES + len(graph.operators) * _OPERATOR_BYTES + channels * _CHANNEL_BYTES
     return _round_up(int((head + tail) * 1.25) + 1024)
@@ -81,8 +82,8 @@ class Trial:
     problem: str = ""
 
 
-def measure_arena(elf: Path, board: Board, *, limit_bytes: int) -> Arena | None:
-    """Find the smallest arena with which the firmware boots and runs one inference.
+def measure_arena(elf: Path, board: Board, *, limit_bytes: int, models: int = 1) -> Arena | None:
+    """Find the smallest arena with which the firmware boots and runs one inference of each of its models.
 
     The firmware stays as it is: only the constant that holds the arena's size is changed in a copy of the ELF, and
     each size is tried in the board's emulator. One step less than the result has failed.
@@ -91,6 +92,7 @@ def measure_arena(elf: Path, board: Board, *, limit_bytes: int) -> Arena | None:
         elf: firmware whose arena array has limit_bytes.
         board: a board with an emulator.
         limit_bytes: the largest size that can be tried.
+        models: how many models the firmware has.
 
     Returns:
         The arena, or None when the firmware does not get ready even with limit_bytes.
@@ -98,7 +100,7 @@ def measure_arena(elf: Path, board: Board, *, limit_bytes: int) -> Arena | None:
     Raises:
         DeviceError: firmware with limit_bytes does not answer or does not run.
     """
-    size = find_smallest(_make_probe(elf, board).boot, limit_bytes)
+    size = find_smallest(_make_probe(elf, board, models).boot, limit_bytes)
     if size is None:
         return None
     machine = board.emulator.machine if board.emulator else ""
@@ -162,9 +164,10 @@ class _Probe:
     data: bytes
     offset: int
     board: Board
+    models: int
 
     def boot(self, size: int) -> Trial:
-        """Boot with this arena size and, when the firmware is ready, run one inference.
+        """Boot with this arena size and, when the firmware is ready, run one inference of each model.
 
         Raises:
             DeviceError: it did not answer, or the inference failed.
@@ -179,7 +182,10 @@ class _Probe:
                 info = session.connect()
                 if not info.ready:
                     return Trial(ready=False, used_bytes=0, problem=_problem_of(session.selftest()))
-                session.invoke()
+                for index in range(self.models):
+                    if index:
+                        session.select(index)
+                    session.invoke()
                 return Trial(ready=True, used_bytes=info.arena_used_bytes)
         finally:
             self.path.unlink(missing_ok=True)
@@ -193,13 +199,13 @@ def _problem_of(selftest: SelfTest) -> str:
     return ""
 
 
-def _make_probe(path: Path, board: Board) -> _Probe:
+def _make_probe(path: Path, board: Board, models: int) -> _Probe:
     elf = read_elf(path)
     symbol = elf.find_symbol(_SIZE_SYMBOL)
     offset = elf.file_offset(symbol.address) if symbol else None
     if offset is None:
         raise DeviceError(f"{path}: has no {_SIZE_SYMBOL}; it is not firmware that forge built")
-    return _Probe(path=path.with_name(_TRIAL_NAME), data=path.read_bytes(), offset=offset, board=board)
+    return _Probe(path=path.with_name(_TRIAL_NAME), data=path.read_bytes(), offset=offset, board=board, models=models)
 
 
 def read_record(folder: Path, fingerprint: str) -> Arena | None:
@@ -219,11 +225,11 @@ def write_record(folder: Path, fingerprint: str, arena: Arena) -> None:
     write_if_changed(folder / _RECORD_NAME, (json.dumps(record, indent=2) + "\n").encode())
 
 
-def refuse_arena(model: Model, board: Board, limit_bytes: int) -> FitError:
-    """Build the error for a model whose arena does not fit the board's RAM."""
-    buffers = max(map(_planned_bytes, model.subgraphs))
+def refuse_arena(models: Sequence[Model], board: Board, limit_bytes: int) -> FitError:
+    """Build the error for models whose arena does not fit the board's RAM."""
+    buffers = max(_planned_bytes(graph) for model in models for graph in model.subgraphs)
     return FitError(
-        f"{model.name}: the tensor arena does not fit the RAM of {board.name}",
+        f"{', '.join(model.name for model in models)}: the tensor arena does not fit the RAM of {board.name}",
         reasons=(
             f"{board.ram.name}: {board.ram.length_bytes} bytes, of which {limit_bytes} are left for the arena",
             f"the model's buffers alone take {buffers} bytes; what the runtime keeps of each layer comes on top",

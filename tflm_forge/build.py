@@ -1,6 +1,6 @@
 """Orders the steps of one build: plan, render, compile, measure the arena, render and link again, prove."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,8 +55,15 @@ class Build:
 Report = Callable[[str], None]
 
 
-def build_firmware(folder: Path, model: Model, board: Board, settings: BuildSettings, report: Report) -> Build:
-    """Build firmware of a model for a board into a folder.
+def build_firmware(
+    folder: Path,
+    model: Model,
+    board: Board,
+    settings: BuildSettings,
+    report: Report,
+    others: Sequence[Model] = (),
+) -> Build:
+    """Build firmware of a model, or of several that share one arena, for a board into a folder.
 
     Args:
         folder: the project's folder; a second build at the same time waits for the first.
@@ -64,6 +71,7 @@ def build_firmware(folder: Path, model: Model, board: Board, settings: BuildSett
         board: the board.
         settings: runtime, profile, optimization, arena.
         report: gets one line for each step that takes time.
+        others: the models besides the first.
 
     Raises:
         ModelError: the runtime can not run the model.
@@ -71,17 +79,17 @@ def build_firmware(folder: Path, model: Model, board: Board, settings: BuildSett
         FitError: the firmware does not fit the board.
         UsageError: the folder can not be written.
     """
-    plan = plan_build(model, board.core, settings)
+    plan = plan_build(model, board.core, settings, others)
     for note in plan.notes:
         report(note)
     with lock_folder(folder, report):
-        fingerprint = fingerprint_project(model, board, plan, settings)
+        fingerprint = fingerprint_project(model, board, plan, settings, others)
         arena = _known_arena(folder, fingerprint, settings)
         if arena is None:
-            arena = _settle_arena(folder, model, board, plan, settings, report)
+            arena = _settle_arena(folder, (model, *others), board, plan, settings, report)
             if arena.how != _ESTIMATED:
                 write_record(folder, fingerprint, arena)
-        project = generate_project(folder, model, board, plan, settings, arena)
+        project = generate_project(folder, model, board, plan, settings, arena, others)
         return Build(project=project, firmware=cmake.publish(project, cmake.build(project)))
 
 
@@ -119,29 +127,29 @@ def _known_arena(folder: Path, fingerprint: str, settings: BuildSettings) -> Are
 
 
 def _settle_arena(
-    folder: Path, model: Model, board: Board, plan: BuildPlan, settings: BuildSettings, report: Report
+    folder: Path, models: Sequence[Model], board: Board, plan: BuildPlan, settings: BuildSettings, report: Report
 ) -> Arena:
     """Build with a generous arena, then measure on the board's emulator what is really needed."""
-    guess = Arena(bytes=estimate_arena(model), how=_ESTIMATED)
-    firmware, limit = _build_with_largest(folder, model, board, plan, settings, guess, report)
+    guess = Arena(bytes=estimate_arena(*models), how=_ESTIMATED)
+    firmware, limit = _build_with_largest(folder, models, board, plan, settings, guess, report)
     if board.emulator is None or not has_tool(_QEMU):
         report(f"the arena of {limit} bytes is estimated: {_why_not_measured(board)}")
         return Arena(bytes=limit, how=_ESTIMATED)
     report(f"measuring the tensor arena on QEMU {board.emulator.machine}")
-    arena = measure_arena(firmware.elf, board, limit_bytes=limit)
+    arena = measure_arena(firmware.elf, board, limit_bytes=limit, models=len(models))
     if arena is None and limit == guess.bytes:
         firmware, limit = _build_with_largest(
-            folder, model, board, plan, settings, Arena(bytes=guess.bytes * 4, how=_ESTIMATED), report
+            folder, models, board, plan, settings, Arena(bytes=guess.bytes * 4, how=_ESTIMATED), report
         )
-        arena = measure_arena(firmware.elf, board, limit_bytes=limit)
+        arena = measure_arena(firmware.elf, board, limit_bytes=limit, models=len(models))
     if arena is None:
-        raise refuse_arena(model, board, limit)
+        raise refuse_arena(models, board, limit)
     return arena
 
 
 def _build_with_largest(
     folder: Path,
-    model: Model,
+    models: Sequence[Model],
     board: Board,
     plan: BuildPlan,
     settings: BuildSettings,
@@ -149,16 +157,18 @@ def _build_with_largest(
     report: Report,
 ) -> tuple[Firmware, int]:
     """Build with this arena, or with what the board's RAM leaves when it is too large for it."""
-    report(f"building {model.name} for {board.name} with runtime {plan.runtime} {plan.version}")
+    model, *others = models
+    names = ", ".join(each.name for each in models)
+    report(f"building {names} for {board.name} with runtime {plan.runtime} {plan.version}")
     try:
-        return cmake.build(generate_project(folder, model, board, plan, settings, arena)), arena.bytes
+        return cmake.build(generate_project(folder, model, board, plan, settings, arena, others)), arena.bytes
     except FitError as error:
         over = error.bytes_over.get(board.ram.name, 0)
         left = (arena.bytes - over) // 16 * 16
         if board.flash.name in error.bytes_over or left <= 0:
             raise
         smaller = Arena(bytes=left, how=_ESTIMATED)
-        return cmake.build(generate_project(folder, model, board, plan, settings, smaller)), left
+        return cmake.build(generate_project(folder, model, board, plan, settings, smaller, others)), left
 
 
 def _why_not_measured(board: Board) -> str:

@@ -63,9 +63,13 @@ class BuildSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class BuildTable:
-    """The table [build] of forge.toml; None where the file says nothing."""
+    """The table [build] of forge.toml; None where the file says nothing.
+
+    `with_` is the key `with`, the models besides the first.
+    """
 
     model: Path | None = None
+    with_: tuple[Path, ...] = ()
     board: str | None = None
     runtime: str | None = None
     output: Path | None = None
@@ -131,13 +135,14 @@ def load_config(folder: Path) -> Config:
 
 
 def _read_table(path: Path, name: str, table: Mapping[str, Any], record: type) -> Any:
-    known = {f.name: f.type for f in fields(record)}
+    names = {f.name.removesuffix("_"): f for f in fields(record)}
+    known = {name: f.type for name, f in names.items()}
     values = {}
     for key, value in table.items():
         if key not in known:
             error = unknown_name("key", key, known)
             raise UsageError(f"{path}: [{name}] {error.message}", hint=error.hint)
-        values[key] = _read_value(path, f"[{name}] {key}", value, known[key])
+        values[names[key].name] = _read_value(path, f"[{name}] {key}", value, known[key])
     return record(**values)
 
 
@@ -147,6 +152,10 @@ def _read_value(path: Path, where: str, value: Any, kind: Any) -> Any:
         if isinstance(value, list) and all(isinstance(v, str) for v in value):
             return tuple(value)
         expected = "a list of strings"
+    elif kind == tuple[Path, ...]:
+        if isinstance(value, list) and all(isinstance(v, str) for v in value):
+            return tuple(path.parent / v for v in value)
+        expected = "a list of paths"
     elif kind == Path | None:
         if isinstance(value, str):
             return path.parent / value
@@ -176,6 +185,7 @@ CONFIG_TEMPLATE = """\
 
 [build]
 model = "{model}"
+# with = ["second.tflite"] # further models in the same firmware, sharing one arena
 board = "{board}"
 # runtime = "bundled"      # default: tflm when installed, else bundled
 # output = "build/firmware"

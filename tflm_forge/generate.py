@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from tflm_forge.errors import UsageError
 from tflm_forge.files import write_if_changed
 from tflm_forge.link.status import STATUSES
 from tflm_forge.manifest import MANIFEST_NAME, render_manifest
-from tflm_forge.model import Model
+from tflm_forge.model import Model, op_set
 from tflm_forge.model.resources import count_resource_variables, has_state
 from tflm_forge.ops.hash import op_hash
 from tflm_forge.resources import data_dir
@@ -46,7 +46,10 @@ class Arena:
 
 @dataclass(frozen=True, kw_only=True)
 class Project:
-    """A rendered project: its folder, what it was rendered from, and its build id (16 bytes)."""
+    """A rendered project: its folder, what it was rendered from, and its build id (16 bytes).
+
+    `others` are the models that share the arena with the first.
+    """
 
     folder: Path
     model: Model
@@ -55,22 +58,38 @@ class Project:
     settings: BuildSettings
     arena: Arena
     build_id: bytes
+    others: tuple[Model, ...] = ()
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """All models, in the order in which the link counts them."""
+        return (self.model, *self.others)
 
 
 def generate_project(
-    folder: Path, model: Model, board: Board, plan: BuildPlan, settings: BuildSettings, arena: Arena
+    folder: Path,
+    model: Model,
+    board: Board,
+    plan: BuildPlan,
+    settings: BuildSettings,
+    arena: Arena,
+    others: Sequence[Model] = (),
 ) -> Project:
     """Render all files of a project; a file is written only when its content changed.
 
     Files that an earlier rendering of the folder left and this one does not have are removed.
 
     Raises:
-        UsageError: the folder can not be written, or holds files that forge did not make in the way.
+        UsageError: the folder can not be written, or holds files that forge did not make in the way; or all tensors
+            of several models are to be kept.
     """
-    files = _render_files(model, board, plan, settings, arena)
+    models = (model, *others)
+    if others and settings.keep_tensors:
+        raise UsageError("layers can be read only from firmware of one model", hint="Build each model on its own.")
+    files = _render_files(models, board, plan, settings, arena)
     build_id = _build_id(files)
     files["src/forge_config.h"] = _render(
-        "firmware/forge_config.h.j2", _config_context(model, board, plan, settings, build_id)
+        "firmware/forge_config.h.j2", _config_context(models, board, plan, settings, build_id)
     )
     files[MANIFEST_NAME] = render_manifest(
         model,
@@ -80,6 +99,7 @@ def generate_project(
         arena_bytes=arena.bytes,
         arena_how=arena.how,
         saving_bytes=_read_saving(folder, build_id.hex()),
+        others=others,
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -98,13 +118,20 @@ def generate_project(
             hint="Choose another folder with -o.",
         ) from error
     return Project(
-        folder=folder, model=model, board=board, plan=plan, settings=settings, arena=arena, build_id=build_id
+        folder=folder,
+        model=model,
+        board=board,
+        plan=plan,
+        settings=settings,
+        arena=arena,
+        build_id=build_id,
+        others=tuple(others),
     )
 
 
 def write_saving(project: Project, saving_bytes: int) -> None:
     """Keep how much flash registering all ops would cost more; the manifest of this very project has it from now on."""
-    fingerprint = fingerprint_project(project.model, project.board, project.plan, project.settings)
+    fingerprint = fingerprint_project(project.model, project.board, project.plan, project.settings, project.others)
     record = {"fingerprint": fingerprint, "saving_bytes": saving_bytes}
     write_if_changed(project.folder / _SAVING_NAME, (json.dumps(record, indent=2) + "\n").encode())
 
@@ -119,35 +146,43 @@ def _read_saving(folder: Path, fingerprint: str) -> int | None:
     return None
 
 
-def fingerprint_project(model: Model, board: Board, plan: BuildPlan, settings: BuildSettings) -> str:
+def fingerprint_project(
+    model: Model, board: Board, plan: BuildPlan, settings: BuildSettings, others: Sequence[Model] = ()
+) -> str:
     """Return a digest of everything that decides the arena's size, which is the build id in hex."""
-    return _build_id(_render_files(model, board, plan, settings, Arena(bytes=0, how=""))).hex()
+    return _build_id(_render_files((model, *others), board, plan, settings, Arena(bytes=0, how=""))).hex()
 
 
 def _render_files(
-    model: Model, board: Board, plan: BuildPlan, settings: BuildSettings, arena: Arena
+    models: Sequence[Model], board: Board, plan: BuildPlan, settings: BuildSettings, arena: Arena
 ) -> dict[str, bytes]:
     """Return every file of the project by its relative name; forge_config.h still without the build id.
 
-    Template context: model, board, plan, settings, arena, statuses, resource_variables, forge_version, runtime_root,
-    app_sources, runtime_users (those of app_sources that include the runtime's headers).
+    Template context: model (the first), models, model_files, op_hashes, board, plan, settings, arena, statuses,
+    resource_variables (of each where there are several), forge_version, runtime_root, app_sources, runtime_users
+    (those of app_sources that include the runtime's headers).
     """
-    sources = _application_templates(board)
+    sources = _application_templates(board, several=len(models) > 1)
+    counts = [count_resource_variables(model) for model in models]
+    model_files = [model_file(index) for index in range(len(models))]
     context: dict[str, Any] = {
-        "model": model,
+        "model": models[0],
+        "models": models,
+        "model_files": model_files,
+        "op_hashes": [op_hash(op_set(model)) for model in models],
         "board": board,
         "plan": plan,
         "settings": settings,
         "arena": arena,
         "statuses": STATUSES,
-        "resource_variables": count_resource_variables(model),
+        "resource_variables": counts if len(models) > 1 else counts[0],
         "forge_version": __version__,
         "runtime_root": "${CMAKE_SOURCE_DIR}/runtime" if plan.headers else plan.root.as_posix(),
         "app_sources": sorted(f"src/{name}" for name in sources if name.endswith((".cc", ".S"))),
     }
     files = {f"src/{name}": _render(template, context) for name, template in sources.items()}
     files["src/forge_config.h"] = _render(
-        "firmware/forge_config.h.j2", _config_context(model, board, plan, settings, bytes(_BUILD_ID_BYTES))
+        "firmware/forge_config.h.j2", _config_context(models, board, plan, settings, bytes(_BUILD_ID_BYTES))
     )
     context["runtime_users"] = _runtime_users(files)
     files["linker.ld"] = _render("firmware/linker.ld.j2", context)
@@ -155,7 +190,7 @@ def _render_files(
     files["toolchain.cmake"] = _render("cmake/toolchain.cmake.j2", context)
     if plan.precompiled_headers:
         files["precompile.cmake"] = _render("cmake/precompile.cmake.j2", context)
-    files["model.tflite"] = model.data
+    files.update(zip(model_files, (model.data for model in models), strict=True))
     if plan.headers:
         for name in (*plan.headers, *plan.sources):
             files[f"runtime/{name}"] = (plan.root / name).read_bytes()
@@ -174,29 +209,37 @@ def _runtime_users(files: Mapping[str, bytes]) -> list[str]:
     return sorted(name for name in users if name.endswith(".cc"))
 
 
-def _application_templates(board: Board) -> dict[str, str]:
+def model_file(index: int) -> str:
+    """Return the name in the project's folder of a model, by its number."""
+    return f"model_{index}.tflite" if index else "model.tflite"
+
+
+def _application_templates(board: Board, *, several: bool) -> dict[str, str]:
     """Return the name in src/ of each application file and the template it comes from."""
     folder = data_dir("templates") / "firmware"
     names = {p.name for p in folder.iterdir() if p.is_file()} - {"linker.ld.j2", "forge_config.h.j2"}
+    names.remove("interpreter.cc.j2" if several else "models.cc.j2")
     sources = {name.removesuffix(".j2"): f"firmware/{name}" for name in names}
     sources["board.cc"] = f"firmware/boards/{board.driver}.cc"
     return sources
 
 
 def _config_context(
-    model: Model, board: Board, plan: BuildPlan, settings: BuildSettings, build_id: bytes
+    models: Sequence[Model], board: Board, plan: BuildPlan, settings: BuildSettings, build_id: bytes
 ) -> dict[str, Any]:
     """Return the context of forge_config.h: what the firmware knows of itself."""
+    uses = op_set(models[0]) if len(models) > 1 else [registration.use for registration in plan.registrations]
     return {
-        "model": model,
+        "model": models[0],
+        "models": models,
         "board": board,
         "plan": plan,
         "settings": settings,
-        "has_state": has_state(model),
+        "has_state": any(has_state(model) for model in models),
         "forge_version": __version__,
         "build_id": build_id,
         "link_mtu": next(mtu for ram, mtu in _MTU_BYTES if board.ram.length_bytes >= ram),
-        "op_hash": op_hash([registration.use for registration in plan.registrations]),
+        "op_hash": op_hash(uses),
     }
 
 

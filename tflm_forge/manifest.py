@@ -1,6 +1,7 @@
 """The operator manifest ops.manifest.yaml: what a firmware can run, in a form made for version control."""
 
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from tflm_forge import __version__
 from tflm_forge.board import Board
 from tflm_forge.config import BuildSettings
 from tflm_forge.errors import UsageError
-from tflm_forge.model import Model
+from tflm_forge.model import Model, op_set
 from tflm_forge.ops.hash import format_op_hash, op_hash
 from tflm_forge.runtimes import BuildPlan
 
@@ -30,6 +31,7 @@ def render_manifest(
     arena_bytes: int,
     arena_how: str,
     saving_bytes: int | None = None,
+    others: Sequence[Model] = (),
 ) -> bytes:
     """Return the manifest as YAML, with a stable order of keys and ops.
 
@@ -41,13 +43,14 @@ def render_manifest(
         arena_bytes: size of the tensor arena.
         arena_how: how that size is known.
         saving_bytes: flash that registering all ops would have cost more, as measured; None when it was not.
+        others: the models that are built in besides; the manifest then lists all, each with its own ops.
     """
     uses = [registration.use for registration in plan.registrations]
     body: dict[str, Any] = {
         _TOP_KEY: {
             "format": 1,
             "forge": __version__,
-            "model": {"file": model.name, "sha256": model.sha256, "bytes": len(model.data)},
+            "model": _file_facts(model),
             "board": board.name,
             "runtime": {"name": plan.runtime, "version": plan.version, "kernels": plan.kernel_set},
             "build": {
@@ -72,6 +75,7 @@ def render_manifest(
                 }
                 for r in plan.registrations
             ],
+            **({"models": [_model_facts(each) for each in (model, *others)]} if others else {}),
         }
     }
     stream = io.BytesIO()
@@ -82,11 +86,21 @@ def render_manifest(
     return stream.getvalue()
 
 
+def _file_facts(model: Model) -> dict[str, Any]:
+    return {"file": model.name, "sha256": model.sha256, "bytes": len(model.data)}
+
+
+def _model_facts(model: Model) -> dict[str, Any]:
+    uses = op_set(model)
+    ops = [{"name": use.name, "version": use.version, "count": use.count} for use in uses]
+    return {**_file_facts(model), "op_hash": format_op_hash(op_hash(uses)), "ops": ops}
+
+
 @dataclass(frozen=True, kw_only=True)
 class BuildFacts:
-    """What of a build its manifest tells: the model's own file name, the board, the settings."""
+    """What of a build its manifest tells: the models' own file names, the board, the settings."""
 
-    model_name: str
+    model_names: tuple[str, ...]
     board: str
     settings: BuildSettings
 
@@ -110,7 +124,8 @@ def read_build(folder: Path) -> BuildFacts:
             strip_error_strings=bool(build["strip_error_strings"]),
             arena_bytes=int(body["arena"]["bytes"]),
         )
-        return BuildFacts(model_name=str(body["model"]["file"]), board=str(body["board"]), settings=settings)
+        names = tuple(str(each["file"]) for each in body.get("models", [body["model"]]))
+        return BuildFacts(model_names=names, board=str(body["board"]), settings=settings)
     except OSError as error:
         raise UsageError(f"{path}: can not read: {error.strerror}", hint="Build with `forge build` first.") from error
     except (YAMLError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:

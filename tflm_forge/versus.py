@@ -8,9 +8,9 @@ from pathlib import Path
 from tflm_forge.board import load_board
 from tflm_forge.elf import read_elf
 from tflm_forge.errors import FitError, UsageError
-from tflm_forge.generate import Arena, Project, generate_project, write_saving
+from tflm_forge.generate import Arena, Project, generate_project, model_file, write_saving
 from tflm_forge.manifest import read_build
-from tflm_forge.model import OpUse, load_model, op_set
+from tflm_forge.model import OpUse, load_model, union_op_set
 from tflm_forge.ops.catalogue import Catalogue
 from tflm_forge.runtimes import load_runtime
 from tflm_forge.size import SizeReport, measure_size
@@ -50,12 +50,15 @@ def compare_with_all_ops(folder: Path, report: Callable[[str], None]) -> Versus:
     """
     facts = read_build(folder)
     settings, board = facts.settings, load_board(facts.board)
-    model = dataclasses.replace(load_model(folder / "model.tflite"), name=facts.model_name)
+    model, *others = (
+        dataclasses.replace(load_model(folder / model_file(index)), name=name)
+        for index, name in enumerate(facts.model_names)
+    )
     elf = folder / "firmware.elf"
     if not elf.is_file():
         raise UsageError(f"{folder}: holds no firmware.elf", hint="Build with `forge build` first.")
     runtime = load_runtime(settings.runtime)
-    ops = op_set(model)
+    ops = union_op_set((model, *others))
     arena = Arena(bytes=settings.arena_bytes or 0, how="as in the firmware it is compared with")
     project = Project(
         folder=folder,
@@ -65,11 +68,12 @@ def compare_with_all_ops(folder: Path, report: Callable[[str], None]) -> Versus:
         settings=settings,
         arena=arena,
         build_id=b"",
+        others=tuple(others),
     )
     every = _every_op(runtime.catalogue())
     report(f"building with all {len(every)} ops of {settings.runtime}")
     plan = runtime.plan(every, board.core, settings)
-    whole = generate_project(folder / _ALL_OPS_FOLDER, model, board, plan, settings, arena)
+    whole = generate_project(folder / _ALL_OPS_FOLDER, model, board, plan, settings, arena, others)
     versus = Versus(
         minimal=measure_size(read_elf(elf)),
         minimal_ops=len(ops),
@@ -107,5 +111,7 @@ def _build_whatever_size(project: Project) -> Path:
         )
         larger = dataclasses.replace(board, regions=regions)
         return cmake.build(
-            generate_project(project.folder, project.model, larger, project.plan, project.settings, project.arena)
+            generate_project(
+                project.folder, project.model, larger, project.plan, project.settings, project.arena, project.others
+            )
         ).elf

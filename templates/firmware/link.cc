@@ -9,6 +9,7 @@
 #include "inference.h"
 #include "message.h"
 #include "model_data.h"
+#include "models.h"
 #include "self_check.h"
 
 namespace forge {
@@ -113,13 +114,23 @@ Status AnswerOps(Request& request) {
   return Status::kOk;
 }
 
+// Goes on with the next model where the selected one has no more.
+bool NextOffenderOfAll(Offender* offender) {
+  while (!NextOffender(g_device.model, *g_device.resolver, offender)) {
+    if (SelectedModel() + 1 == kModelCount) return false;
+    SelectModel(SelectedModel() + 1);
+    *offender = Offender();
+  }
+  return true;
+}
+
 void PutOffenders() {
   uint8_t* head = PutListHead();
   uint32_t total = 0;
   uint32_t sent = 0;
-  // There is a resolver only when the model has passed its check.
+  // There is a resolver only when every model has passed its check.
   if (g_device.resolver != nullptr) {
-    for (Offender offender; NextOffender(g_device.model, *g_device.resolver, &offender); ++total) {
+    for (Offender offender; NextOffenderOfAll(&offender); ++total) {
       const uint32_t bytes = kOffenderBytes + std::strlen(offender.op.custom_name);
       if (sent != total || (sent != 0 && bytes > AnswerRoom())) continue;
       Put32(static_cast<uint32_t>(offender.op.builtin_code));
@@ -133,6 +144,8 @@ void PutOffenders() {
 }
 
 Status AnswerSelfTest(Request&) {
+  const uint32_t selected = SelectedModel();
+  SelectModel(0);
   Put8(kBootSteps);
   PutBytes(g_device.steps, sizeof(g_device.steps));
   Put32(g_device.model.op_hash());
@@ -141,6 +154,22 @@ Status AnswerSelfTest(Request&) {
   Put8(fault != nullptr);
   if (fault != nullptr) PutBytes(fault, sizeof(*fault));
   PutOffenders();
+  SelectModel(selected);
+  return Status::kOk;
+}
+
+Status AnswerSelect(Request& request) {
+  if constexpr (kModelCount > 1) {
+    const uint32_t index = request.body[0];
+    if (index >= kModelCount) return Status::kBadRequest;
+    SelectModel(index);
+    const BuiltInModel& model = kModels[index];
+    Put8(kModelCount);
+    Put32(*model.bytes);
+    PutBytes(model.sha256, sizeof(model.sha256));
+    Put32(g_device.model.op_hash());
+    PutString(model.name, 0);
+  }
   return Status::kOk;
 }
 
@@ -164,6 +193,7 @@ constexpr Command kCommands[] = {
     {0x21, 2, kReady, AnswerProfile},
     {kReset, 1, kAlways, AnswerReset},
 };
+constexpr Command kSelect = {0x05, 1, kReady, AnswerSelect};
 constexpr Command kLayer = {0x22, 8, kReady, AnswerLayer};
 
 Status RefuseInference(Request& request) {
@@ -187,6 +217,9 @@ Status RunCommand(const Command& command, Request& request) {
 Status Run(uint8_t type, Request& request) {
   for (const Command& command : kCommands) {
     if (command.type == type) return RunCommand(command, request);
+  }
+  if constexpr (kModelCount > 1) {
+    if (type == kSelect.type) return RunCommand(kSelect, request);
   }
   if constexpr (kKeepTensors) {
     if (type == kLayer.type) return RunCommand(kLayer, request);

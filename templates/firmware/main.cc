@@ -10,6 +10,7 @@
 #include "interpreter.h"
 #include "link.h"
 #include "model_data.h"
+#include "models.h"
 #include "op_trace.h"
 #include "self_check.h"
 #include "tensorflow/lite/micro/micro_interpreter.h"
@@ -33,9 +34,13 @@ Status BoardStep() {
 }
 
 Status ModelStep() {
-  const Status status = g_device.model.Open(g_model_data, g_model_data_len);
-  PrintLine("model %u B, %u ops, hash 0x%x", g_model_data_len, g_device.model.op_count(),
-            g_device.model.op_hash());
+  Status status;
+  uint32_t index = 0;
+  do {
+    status = OpenModel(index);
+    PrintLine("model %u B, %u ops, hash 0x%x", BytesOfModel(index), g_device.model.op_count(),
+              g_device.model.op_hash());
+  } while (status == Status::kOk && ++index < kModelCount);
   return status;
 }
 
@@ -56,14 +61,25 @@ void PrintOffender(const Offender& offender) {
             name, op.version, offender.supported_version);
 }
 
-Status SelfCheckStep() {
-  Status status = g_device.model.op_hash() == kOpHash ? Status::kOk : Status::kOpHash;
+Status CheckModel(uint32_t index) {
+  Status status = g_device.model.op_hash() == OpHashOfModel(index) ? Status::kOk : Status::kOpHash;
   for (Offender offender; NextOffender(g_device.model, *g_device.resolver, &offender);) {
     PrintOffender(offender);
     // A missing op says more than a version, and both say more than the hash.
     if (status != Status::kOpMissing) {
       status = offender.supported_version == 0 ? Status::kOpMissing : Status::kOpVersion;
     }
+  }
+  return status;
+}
+
+Status SelfCheckStep() {
+  SelectModel(0);
+  Status status = CheckModel(0);
+  for (uint32_t i = 1; i < kModelCount; ++i) {
+    SelectModel(i);
+    const Status of_model = CheckModel(i);
+    if (status == Status::kOk) status = of_model;
   }
   if (status == Status::kOk) PrintLine("self-check: ok");
   return status;
@@ -76,12 +92,17 @@ void PrintCurrentOp(const char* what) {
 }
 
 Status AllocationStep() {
-  tflite::MicroInterpreter* interpreter = MakeInterpreter(*g_device.resolver);
-  if (interpreter == nullptr || interpreter->AllocateTensors() != kTfLiteOk) {
-    PrintCurrentOp("allocation: failed");
-    // No op has failed: what is left is the memory itself.
-    return CurrentOp().op == 0 ? Status::kArenaTooSmall : Status::kAllocateFailed;
-  }
+  tflite::MicroInterpreter* interpreter;
+  uint32_t index = 0;
+  do {
+    SelectModel(index);
+    interpreter = MakeInterpreter(*g_device.resolver);
+    if (interpreter == nullptr || interpreter->AllocateTensors() != kTfLiteOk) {
+      PrintCurrentOp("allocation: failed");
+      // No op has failed: what is left is the memory itself.
+      return CurrentOp().op == 0 ? Status::kArenaTooSmall : Status::kAllocateFailed;
+    }
+  } while (++index < kModelCount);
   g_device.arena_used_bytes = static_cast<uint32_t>(interpreter->arena_used_bytes());
   PrintLine("arena %u of %u B", g_device.arena_used_bytes, ArenaBytes());
   g_device.interpreter = interpreter;
@@ -107,6 +128,7 @@ void RunBoot() {
     verdict = "blocked";
     break;
   }
+  SelectModel(0);
   g_device.booting = false;
   PrintLine(verdict);
 }
@@ -116,7 +138,14 @@ void RunBoot() {
 
 // The bundled runtime asks it how far it may read; TFLM does not.
 extern "C" size_t ModelBytes(const void* model) {
-  return model == g_model_data ? g_model_data_len : SIZE_MAX;
+  if constexpr (forge::kModelCount > 1) {
+    for (const forge::BuiltInModel& each : forge::kModels) {
+      if (model == each.data) return *each.bytes;
+    }
+  } else if (model == g_model_data) {
+    return g_model_data_len;
+  }
+  return SIZE_MAX;
 }
 
 extern "C" void ForgeFault(const forge::FaultRecord& record) {

@@ -48,6 +48,12 @@ def test_estimate_lets_buffers_that_do_not_meet_share_memory() -> None:
     assert estimate_arena(_chain(*[16000] * 9)) < one_pair + 16000
 
 
+def test_estimate_of_several_models_shares_buffers_and_adds_up_what_stays() -> None:
+    large, small = _chain(16000, 16000), _chain(8000, 8000)
+    assert estimate_arena(large) < estimate_arena(large, small) < estimate_arena(large) + 4000
+    assert estimate_arena(large, small) == estimate_arena(small, large)
+
+
 def test_estimate_counts_no_constants() -> None:
     assert estimate_arena(_chain(64, 64, weights=50000)) < 8000
 
@@ -123,7 +129,7 @@ def test_damaged_record_is_measured_again(tmp_path: Path, text: str) -> None:
 
 
 def test_refusal_says_what_there_is_and_what_is_needed() -> None:
-    error = refuse_arena(_chain(10000, 10000), load_board("microbit"), 12960)
+    error = refuse_arena([_chain(64, 64), _chain(10000, 10000)], load_board("microbit"), 12960)
     assert isinstance(error, FitError)
     words = " ".join(error.reasons)
     assert "16384 bytes" in words

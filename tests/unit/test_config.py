@@ -52,6 +52,11 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert config.runtime.mirror == "/srv/{owner}/{name}"
 
 
+def test_further_models_stand_beside_the_file(tmp_path: Path) -> None:
+    config = load_config(_write(tmp_path, "[build]\nwith = ['second.tflite', '/models/third.tflite']"))
+    assert config.build.with_ == (tmp_path / "second.tflite", Path("/models/third.tflite"))
+
+
 def test_template_is_valid_and_names_every_key(tmp_path: Path) -> None:
     config = load_config(_write(tmp_path, CONFIG_TEMPLATE.format(model="m.tflite", board="stm32f4")))
     assert config.build.board == "stm32f4"
@@ -75,6 +80,8 @@ def test_template_is_valid_and_names_every_key(tmp_path: Path) -> None:
         ("[build]\narena_bytes = true", ["[build] arena_bytes"]),
         ("[build]\nprofile = 'fast'", ["[build] profile", "'release'", "'debug'"]),
         ("[build]\nallow_version = 'x'", ["allow_version", "list of strings"]),
+        ("[build]\nwith = 'x.tflite'", ["[build] with", "list of paths"]),
+        ("[build]\nwith_ = []", ["[build]", "'with_'"]),
         ("build = 1", ["build", "table"]),
         ("[build", ["forge.toml", "not valid TOML"]),
     ],

@@ -2,6 +2,8 @@
 
 import hashlib
 import re
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from tests.unit.test_manifest import ops_by_schema
 from tflm_forge import generate as module
 from tflm_forge.board import load_board
 from tflm_forge.config import BuildSettings
-from tflm_forge.errors import UsageError
+from tflm_forge.errors import ModelError, UsageError
 from tflm_forge.generate import Arena, Project, fingerprint_project, generate_project
 from tflm_forge.model import Model, load_model, read_model
 from tflm_forge.runtimes import plan_build
@@ -63,6 +65,77 @@ def test_registers_exactly_the_ops_of_the_model(tmp_path: Path) -> None:
     assert len(calls) == len(wanted)
     assert rows == sorted(wanted)
     assert f"kOpCount = {len(wanted)};" in config
+
+
+def _generate_both(folder: Path, **changes: Any) -> Project:
+    first, second = load_model(SINE), load_model(DIGITS)
+    settings = BuildSettings(runtime="bundled", **changes)
+    board = load_board("stm32f4")
+    plan = plan_build(first, board.core, settings, [second])
+    return generate_project(folder, first, board, plan, settings, ARENA, [second])
+
+
+def test_several_models_register_the_union_of_their_ops(tmp_path: Path) -> None:
+    project = _generate_both(tmp_path)
+    sine, digits = ops_by_schema(SINE), ops_by_schema(DIGITS)
+    wanted = {code: max(row.get(code, (0, 0))[0] for row in (sine, digits)) for code in {*sine, *digits}}
+    found = {r.use.builtin_code: r.use.version for r in project.plan.registrations}
+    assert found == wanted
+    assert list(found) == sorted(found)
+    assert len(re.findall(r"resolver\.Add\w+\(", (tmp_path / "src/op_resolver.cc").read_text())) == len(wanted)
+    assert [model.name for model in project.models] == ["sine.tflite", "digits.tflite"]
+
+
+def test_the_highest_version_of_any_model_counts() -> None:
+    models = [read_model(make_single_op_model("RELU", version=version), name=f"{version}") for version in (1, 2, 1)]
+    (registration,) = plan_build(models[0], load_board("stm32f4").core, SETTINGS, models[1:]).registrations
+    assert (registration.use.version, registration.use.count) == (2, 3)
+
+
+def test_types_of_any_model_decide_the_registration() -> None:
+    both = [(((1, 4), type_),) for type_ in ("INT8", "FLOAT32")]
+    models = [read_model(make_single_op_model("SOFTMAX", row, row[0]), name="m") for row in both]
+    core = load_board("stm32f4").core
+    (alone,) = plan_build(models[0], core, SETTINGS).registrations
+    (together,) = plan_build(models[0], core, SETTINGS, models[1:]).registrations
+    assert "INT8" in alone.call
+    assert "INT8" not in together.call
+
+
+def test_a_further_model_that_can_not_run_is_named() -> None:
+    good, bad = load_model(SINE), read_model(make_single_op_model("RELU", version=99), name="bad.tflite")
+    with pytest.raises(ModelError, match=r"^bad\.tflite"):
+        plan_build(good, load_board("stm32f4").core, SETTINGS, [bad])
+
+
+def test_several_models_are_in_flash_each_with_its_own_facts(tmp_path: Path) -> None:
+    _generate_both(tmp_path)
+    assert (tmp_path / "model.tflite").read_bytes() == SINE.read_bytes()
+    assert (tmp_path / "model_1.tflite").read_bytes() == DIGITS.read_bytes()
+    assert (tmp_path / "src/model_data.S").read_text().count(".balign 16") == 2
+    table = (tmp_path / "src/models.cc").read_text()
+    rows = re.findall(r'"(\w+)\.tflite", 0x(\w{8}),\s+\{([^}]*)\}', table)
+    for (name, hash_, sha256), path in zip(rows, (SINE, DIGITS), strict=True):
+        packed = b"".join(
+            struct.pack("<IIB", code, version, 0) for code, (version, _) in sorted(ops_by_schema(path).items())
+        )
+        assert (name, int(hash_, 16)) == (path.stem, zlib.crc32(packed))
+        assert bytes(int(number, 16) for number in sha256.split(",")) == hashlib.sha256(path.read_bytes()).digest()
+    config = (tmp_path / "src/forge_config.h").read_text()
+    assert "kModelCount = 2;" in config
+    assert f"kOpHash = 0x{rows[0][1]};" in config
+
+
+def test_one_model_has_no_code_for_several_and_the_other_way_round(tmp_path: Path) -> None:
+    _generate(tmp_path / "one")
+    _generate_both(tmp_path / "two")
+    assert not (tmp_path / "one/src/models.cc").exists()
+    assert not (tmp_path / "two/src/interpreter.cc").exists()
+
+
+def test_layers_of_several_models_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="one model"):
+        _generate_both(tmp_path, keep_tensors=True)
 
 
 def test_config_holds_the_sha256_of_the_model(tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ from tflm_forge.model import load_model, read_model
 from tflm_forge.runtimes import plan_build
 
 DIGITS = EXAMPLES / "digits" / "digits.tflite"
+SINE = EXAMPLES / "sine" / "sine.tflite"
 NAMES = {number: name for name, number in vars(tflite.BuiltinOperator).items() if isinstance(number, int)}
+NAMES_TO_CODE = {name: number for number, name in NAMES.items()}
 
 
 def ops_by_schema(path: Path) -> Mapping[int, tuple[int, int]]:
@@ -81,11 +83,32 @@ def test_op_hash_is_the_crc_of_the_op_set(path: Path) -> None:
 def test_settings_can_be_read_back(tmp_path: Path) -> None:
     (tmp_path / "ops.manifest.yaml").write_bytes(_render(DIGITS, profile="debug", optimize="2"))
     facts = read_build(tmp_path)
-    assert (facts.model_name, facts.board) == ("digits.tflite", "stm32f4")
+    assert (facts.model_names, facts.board) == (("digits.tflite",), "stm32f4")
     settings = facts.settings
     assert (settings.runtime, settings.profile, settings.optimize) == ("bundled", "debug", "2")
     assert not settings.uses_lto
     assert not settings.strips_error_strings
+
+
+def test_several_models_are_listed_each_with_its_ops(tmp_path: Path) -> None:
+    paths = (SINE, DIGITS)
+    models = [load_model(path) for path in paths]
+    board = load_board("stm32f4")
+    settings = BuildSettings(runtime="bundled")
+    plan = plan_build(models[0], board.core, settings, models[1:])
+    text = render_manifest(models[0], board, plan, settings, arena_bytes=4096, arena_how="measured", others=models[1:])
+    manifest = _read(text)
+    for path, row in zip(paths, manifest["models"], strict=True):
+        alone = _read(_render(path))
+        assert {key: row[key] for key in ("file", "sha256", "bytes")} == alone["model"]
+        assert row["op_hash"] == alone["op_hash"]
+        assert {NAMES_TO_CODE[op["name"]]: (op["version"], op["count"]) for op in row["ops"]} == ops_by_schema(path)
+    (tmp_path / "ops.manifest.yaml").write_bytes(text)
+    assert read_build(tmp_path).model_names == ("sine.tflite", "digits.tflite")
+
+
+def test_one_model_is_not_listed_twice() -> None:
+    assert "models" not in _read(_render(DIGITS))
 
 
 @pytest.mark.parametrize("text", ["", "a: [", "tflm_operator_manifest: 3", "tflm_operator_manifest: {board: x}"])

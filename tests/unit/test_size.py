@@ -43,6 +43,21 @@ def test_model_inside_the_code_is_not_code(tmp_path: Path) -> None:
     assert (size.flash_bytes, size.code_bytes, size.model_bytes, size.constant_bytes) == (100, 40, 60, 0)
 
 
+def test_models_count_together_and_their_lengths_do_not(tmp_path: Path) -> None:
+    places = {
+        "g_model_data": (0, 60),
+        "g_model_data_len": (60, 4),
+        "g_model_data_1": (64, 32),
+        "g_model_data_1_len": (96, 4),
+    }
+    data = make_elf(
+        [Part(name=".forge_model", address=0, data=bytes(100), flags=ALLOC)],
+        [Name(name=name, value=at, size=size, kind=OBJECT, part=0) for name, (at, size) in places.items()],
+    )
+    size = _measure(data, tmp_path)
+    assert (size.model_bytes, size.constant_bytes) == (92, 8)
+
+
 def test_aliases_of_one_function_count_once(tmp_path: Path) -> None:
     names = [Name(name=name, value=1, size=30, kind=FUNC, part=0) for name in ("abort", "stop")]
     data = make_elf([Part(name=".text", address=0, data=bytes(30), flags=ALLOC | EXEC)], names)

@@ -20,6 +20,10 @@ ModelArgument = Annotated[
     Path | None,
     typer.Argument(metavar="MODEL", help="The .tflite file; default: [build] model of forge.toml."),
 ]
+WithOption = Annotated[
+    list[Path] | None,
+    typer.Option("--with", metavar="MODEL", help="A further model in the same firmware, sharing the arena."),
+]
 BoardOption = Annotated[
     str | None,
     typer.Option("--board", "-b", metavar="BOARD", help="Name of a board, or path of a board file."),
@@ -62,6 +66,8 @@ AllowVersionOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
+_MOST_MODELS = 16
+
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
@@ -73,6 +79,8 @@ class Job:
     board: "Board"
     settings: BuildSettings
     folder: Path
+    others: "tuple[Model, ...]" = ()
+    other_paths: tuple[Path, ...] = ()
 
 
 def takes_job(command: Callable[..., None]) -> Callable[..., None]:
@@ -98,6 +106,7 @@ def takes_job(command: Callable[..., None]) -> Callable[..., None]:
 
 def collect_job(
     model: ModelArgument = None,
+    others: WithOption = None,
     board: BoardOption = None,
     output: OutputOption = None,
     runtime: RuntimeOption = None,
@@ -129,6 +138,8 @@ def collect_job(
     if board_name is None:
         raise UsageError("no board given", hint="Add --board NAME; `forge boards` lists them.")
     target = load_board(board_name)
+    other_paths = tuple(others or table.with_)
+    _refuse_too_many(other_paths)
     return Job(
         config=config,
         model=load_model(path),
@@ -144,5 +155,14 @@ def collect_job(
             arena_bytes=arena if arena is not None else table.arena_bytes,
             allow_versions=parse_allow_versions([*table.allow_version, *(allow_version or [])]),
         ),
-        folder=output or table.output or Path("build") / f"{path.stem}-{target.name}",
+        folder=output
+        or table.output
+        or Path("build") / f"{'-'.join(p.stem for p in (path, *other_paths))}-{target.name}",
+        others=tuple(load_model(other) for other in other_paths),
+        other_paths=other_paths,
     )
+
+
+def _refuse_too_many(others: tuple[Path, ...]) -> None:
+    if len(others) >= _MOST_MODELS:
+        raise UsageError(f"--with: {len(others) + 1} models, and one firmware holds {_MOST_MODELS} at most")

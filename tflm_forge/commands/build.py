@@ -20,12 +20,13 @@ def run(job: Job, as_json: JsonOption = False) -> None:
     from tflm_forge.elf import read_elf
     from tflm_forge.size import measure_size
 
-    built = build_firmware(job.folder, job.model, job.board, job.settings, show_note)
+    built = build_firmware(job.folder, job.model, job.board, job.settings, show_note, job.others)
     size = measure_size(read_elf(built.firmware.elf))
     if as_json:
         show_json(_as_json(built, size))
     else:
-        show_table(f"Built {job.model.name} for {job.board.name}", ("", ""), _as_rows(built, size))
+        names = ", ".join(model.name for model in built.project.models)
+        show_table(f"Built {names} for {job.board.name}", ("", ""), _as_rows(built, size))
 
 
 def _as_json(built: "Build", size: "SizeReport") -> dict[str, object]:
@@ -53,7 +54,8 @@ def _as_rows(built: "Build", size: "SizeReport") -> list[tuple[str, object]]:
         ("ops", ", ".join(registration.use.name for registration in plan.registrations)),
         (
             "flash",
-            f"{size.flash_bytes:,} of {flash.length_bytes:,} bytes, {size.model_bytes:,} of them the model",
+            f"{size.flash_bytes:,} of {flash.length_bytes:,} bytes, "
+            f"{size.model_bytes:,} of them the {'models' if project.others else 'model'}",
         ),
         ("RAM", f"{size.ram_bytes:,} of {ram.length_bytes:,} bytes"),
         ("arena", f"{project.arena.bytes:,} bytes, {project.arena.how}"),

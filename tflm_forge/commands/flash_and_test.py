@@ -108,7 +108,7 @@ def run(
         clock_hz=job.board.clock_hz,
     )
     url = choose_port(job.board, port or test.port)
-    built = build_firmware(job.folder, job.model, job.board, job.settings, show_note)
+    built = build_firmware(job.folder, job.model, job.board, job.settings, show_note, job.others)
     report = _run_parts(job, built, options, url, record)
     _keep(job.folder, report, junit, html)
     if as_json:
@@ -126,11 +126,15 @@ def _run_parts(
     from tflm_forge.commands._target import open_job
     from tflm_forge.console import show_progress, show_steps
     from tflm_forge.verify.parts import LAYERS
-    from tflm_forge.verify.plan import plan_suite
-    from tflm_forge.verify.suite import run_suite
+    from tflm_forge.verify.plan import options_of_further, plan_suite
+    from tflm_forge.verify.suite import run_further, run_suite
 
     with show_progress("computing the reference"):
         plan = plan_suite(job.model, job.model_path, options)
+        further = [
+            (model, plan_suite(model, path, options_of_further(options)))
+            for model, path in zip(job.others, job.other_paths, strict=True)
+        ]
     if record is not None:
         _record(job, plan, options, record)
     elf = built.firmware.elf
@@ -139,6 +143,8 @@ def _run_parts(
         show_steps(f"testing {len(plan.cases)} inputs on {session.url}") as on_step,
     ):
         report = run_suite(session, job.model, plan, replace(built.expected, elf=elf), on_step=on_step)
+        if further:
+            report = run_further(session, report, further, on_step=on_step)
     return _with_layers(job, plan, report, port) if LAYERS in options.parts else report
 
 

@@ -15,12 +15,12 @@ def run(job: Job) -> None:
     from tflm_forge.generate import Arena, generate_project
     from tflm_forge.runtimes import plan_build
 
-    plan = plan_build(job.model, job.board.core, job.settings)
+    plan = plan_build(job.model, job.board.core, job.settings, job.others)
     if job.settings.arena_bytes is None:
-        size = Arena(bytes=estimate_arena(job.model), how="estimated")
+        size = Arena(bytes=estimate_arena(job.model, *job.others), how="estimated")
         show_warning(f"the arena of {size.bytes} bytes is estimated; `forge build` measures it")
     else:
         size = Arena(bytes=job.settings.arena_bytes, how="given with --arena")
     with lock_folder(job.folder, show_note):
-        project = generate_project(job.folder, job.model, job.board, plan, job.settings, size)
+        project = generate_project(job.folder, job.model, job.board, plan, job.settings, size, job.others)
     show_text(f"{project.folder}: {len(plan.registrations)} ops, runtime {plan.runtime} {plan.version}")

@@ -306,6 +306,28 @@ class TensorPage:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ModelInfo:
+    """One of several models, and how many there are: the answer to SELECT."""
+
+    model_count: int
+    model_bytes: int
+    model_sha256: bytes
+    op_hash: int
+    name: str
+
+    @classmethod
+    def read(cls, read: BodyReader) -> "ModelInfo":
+        """Read the answer."""
+        return cls(
+            model_count=read.u8(),
+            model_bytes=read.u32(),
+            model_sha256=read.raw(32),
+            op_hash=read.u32(),
+            name=read.str8(),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class LayerInfo:
     """Size and CRC-32 of an operator's first output: the answer to LAYER without a length."""
 

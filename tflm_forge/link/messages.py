@@ -1,29 +1,28 @@
 """The requests of the link: pure codecs, one frozen dataclass a message (see docs/link.md)."""
 
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar
 
 from tflm_forge.link.answers import (
     Empty,
     Info,
     InvokeResult,
     LayerInfo,
+    ModelInfo,
     OpPage,
     ProfilePage,
     SelfTest,
     SoakResult,
     TensorPage,
 )
-from tflm_forge.link.framing import ANSWER_BIT
+from tflm_forge.link.request import Request as Request
+from tflm_forge.link.request import read_whole
 from tflm_forge.link.wire import BodyReader
 
 PROGRESS_TYPE = 0xF0
 ERROR_TYPE = 0xFF
-
-A = TypeVar("A")
 
 
 class Space(IntEnum):
@@ -76,37 +75,6 @@ class ErrorAnswer:
             return cls(request_type=read.u8(), status=read.u16(), detail=read.u32())
 
 
-class Request(Generic[A]):
-    """One request: its type, its name, its body, and how its answer is read."""
-
-    TYPE: ClassVar[int]
-    NAME: ClassVar[str]
-    IS_LONG: ClassVar[bool] = False
-    """Whether the device may work for long before it answers, sending PROGRESS frames."""
-
-    def encode(self) -> bytes:
-        """Return the body of the request."""
-        return b""
-
-    def decode_answer(self, body: bytes) -> A:
-        """Read the body of the answer.
-
-        Raises:
-            DeviceError: the body is too short, too long or holds values that are not allowed.
-        """
-        raise NotImplementedError
-
-    @property
-    def answer_type(self) -> int:
-        """The frame type of the answer."""
-        return self.TYPE | ANSWER_BIT
-
-
-def _read_whole(read_answer: Callable[[BodyReader], A], body: bytes, name: str) -> A:
-    with BodyReader(body, f"the answer to {name}") as read:
-        return read_answer(read)
-
-
 @dataclass(frozen=True, kw_only=True)
 class InfoRequest(Request[Info]):
     """What the device is: protocol, firmware, model, memory."""
@@ -116,7 +84,7 @@ class InfoRequest(Request[Info]):
 
     def decode_answer(self, body: bytes) -> Info:
         """Read the answer; another protocol version is its own error."""
-        return _read_whole(Info.read, body, self.NAME)
+        return read_whole(Info.read, body, self.NAME)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +102,7 @@ class OpsRequest(Request[OpPage]):
 
     def decode_answer(self, body: bytes) -> OpPage:
         """Read one page of ops."""
-        return _read_whole(OpPage.read, body, self.NAME)
+        return read_whole(OpPage.read, body, self.NAME)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +114,7 @@ class SelfTestRequest(Request[SelfTest]):
 
     def decode_answer(self, body: bytes) -> SelfTest:
         """Read the statuses, the fault record and the offenders."""
-        return _read_whole(SelfTest.read, body, self.NAME)
+        return read_whole(SelfTest.read, body, self.NAME)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +132,25 @@ class TensorsRequest(Request[TensorPage]):
 
     def decode_answer(self, body: bytes) -> TensorPage:
         """Read one page of tensors."""
-        return _read_whole(TensorPage.read, body, self.NAME)
+        return read_whole(TensorPage.read, body, self.NAME)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectRequest(Request[ModelInfo]):
+    """Switch to another model; only firmware with several knows it."""
+
+    TYPE = 0x05
+    NAME = "SELECT"
+
+    index: int
+
+    def encode(self) -> bytes:
+        """Return the model's number."""
+        return struct.pack("<B", self.index)
+
+    def decode_answer(self, body: bytes) -> ModelInfo:
+        """Read what the model is."""
+        return read_whole(ModelInfo.read, body, self.NAME)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +172,7 @@ class WriteRequest(Request[Empty]):
 
     def decode_answer(self, body: bytes) -> Empty:
         """Check that the answer is empty."""
-        return _read_whole(Empty.read, body, self.NAME)
+        return read_whole(Empty.read, body, self.NAME)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +191,7 @@ class InvokeRequest(Request[InvokeResult]):
 
     def decode_answer(self, body: bytes) -> InvokeResult:
         """Read the status and the ticks."""
-        return _read_whole(InvokeResult.read, body, self.NAME)
+        return read_whole(InvokeResult.read, body, self.NAME)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,7 +212,7 @@ class ReadRequest(Request[bytes]):
 
     def decode_answer(self, body: bytes) -> bytes:
         """Return the bytes; there must be as many as were asked for."""
-        return _read_whole(lambda read: read.raw(self.length), body, self.NAME)
+        return read_whole(lambda read: read.raw(self.length), body, self.NAME)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +231,7 @@ class CrcRequest(Request[int]):
 
     def decode_answer(self, body: bytes) -> int:
         """Return the CRC."""
-        return _read_whole(BodyReader.u32, body, self.NAME)
+        return read_whole(BodyReader.u32, body, self.NAME)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,7 +251,7 @@ class FillRequest(Request[Empty]):
 
     def decode_answer(self, body: bytes) -> Empty:
         """Check that the answer is empty."""
-        return _read_whole(Empty.read, body, self.NAME)
+        return read_whole(Empty.read, body, self.NAME)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,7 +263,7 @@ class ForgetRequest(Request[Empty]):
 
     def decode_answer(self, body: bytes) -> Empty:
         """Check that the answer is empty."""
-        return _read_whole(Empty.read, body, self.NAME)
+        return read_whole(Empty.read, body, self.NAME)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,7 +283,7 @@ class SoakRequest(Request[SoakResult]):
 
     def decode_answer(self, body: bytes) -> SoakResult:
         """Read the loops done, the CRC and the first difference."""
-        return _read_whole(SoakResult.read, body, self.NAME)
+        return read_whole(SoakResult.read, body, self.NAME)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,7 +302,7 @@ class ProfileRequest(Request[ProfilePage]):
 
     def decode_answer(self, body: bytes) -> ProfilePage:
         """Read one page of ticks."""
-        return _read_whole(ProfilePage.read, body, self.NAME)
+        return read_whole(ProfilePage.read, body, self.NAME)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,7 +320,7 @@ class LayerInfoRequest(Request[LayerInfo]):
 
     def decode_answer(self, body: bytes) -> LayerInfo:
         """Read size and CRC."""
-        return _read_whole(LayerInfo.read, body, self.NAME)
+        return read_whole(LayerInfo.read, body, self.NAME)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -354,7 +340,7 @@ class LayerRequest(Request[bytes]):
 
     def decode_answer(self, body: bytes) -> bytes:
         """Return the bytes; there must be as many as were asked for."""
-        return _read_whole(lambda read: read.raw(self.length), body, self.NAME)
+        return read_whole(lambda read: read.raw(self.length), body, self.NAME)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -372,7 +358,7 @@ class ResetRequest(Request[Empty]):
 
     def decode_answer(self, body: bytes) -> Empty:
         """Check that the answer is empty."""
-        return _read_whole(Empty.read, body, self.NAME)
+        return read_whole(Empty.read, body, self.NAME)
 
 
 REQUEST_NAMES: dict[int, str] = {
@@ -382,6 +368,7 @@ REQUEST_NAMES: dict[int, str] = {
         OpsRequest,
         SelfTestRequest,
         TensorsRequest,
+        SelectRequest,
         WriteRequest,
         InvokeRequest,
         ReadRequest,

@@ -11,6 +11,7 @@ from tflm_forge.link.answers import (
     FaultRecord,
     Info,
     InvokeResult,
+    ModelInfo,
     OpPage,
     ProfilePage,
     RegisteredOp,
@@ -40,6 +41,7 @@ from tflm_forge.link.messages import (
     Request,
     ResetMode,
     ResetRequest,
+    SelectRequest,
     SelfTestRequest,
     SoakRequest,
     Space,
@@ -147,6 +149,14 @@ class Session:
             return self.request(TensorsRequest(start=start))
 
         return tuple(_collect(ask, TensorsRequest.NAME))
+
+    def select(self, index: int) -> ModelInfo:
+        """Switch to another model of firmware with several; what the tensors of the former held is lost.
+
+        Raises:
+            RefusedError: there is no such model, or only one (UnknownRequest).
+        """
+        return self.request(SelectRequest(index=index))
 
     def write_tensor(self, space: Space, index: int, data: bytes, *, offset: int = 0) -> None:
         """Put bytes into a tensor, as many in a frame as the device takes."""

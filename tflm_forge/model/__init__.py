@@ -2,7 +2,7 @@
 
 from tflm_forge.model.diagnosis import Finding, find_findings
 from tflm_forge.model.loading import MAX_FILE_BYTES, load_model
-from tflm_forge.model.opset import LEFT_OUT, OpUse, op_set
+from tflm_forge.model.opset import LEFT_OUT, OpUse, op_set, union_op_set
 from tflm_forge.model.reading import read_model
 from tflm_forge.model.records import (
     Buffer,
@@ -40,4 +40,5 @@ __all__ = [
     "op_set",
     "read_model",
     "type_bits",
+    "union_op_set",
 ]

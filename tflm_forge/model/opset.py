@@ -1,7 +1,7 @@
 """The op set of a model: the distinct ops that its operators use."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tflm_forge.model.records import Model, Operator, Tensor
 from tflm_forge.model.schema import op_name
@@ -75,3 +75,8 @@ def _operator_types(operator: Operator, tensors: Sequence[Tensor]) -> OpTypes:
         tuple(LEFT_OUT if i < 0 else tensors[i].type for i in operator.inputs),
         tuple(tensors[i].type for i in operator.outputs),
     )
+
+
+def union_op_set(models: Sequence[Model]) -> tuple[OpUse, ...]:
+    """Return the ops that any of the models uses, each in the highest version, in the order of `op_set`."""
+    return op_set(replace(models[0], subgraphs=tuple(graph for model in models for graph in model.subgraphs)))

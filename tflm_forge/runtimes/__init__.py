@@ -12,7 +12,7 @@ import tflm_forge.runtimes as package
 from tflm_forge.board import Core
 from tflm_forge.config import BuildSettings
 from tflm_forge.errors import ModelError
-from tflm_forge.model import Model, OpUse, find_findings, op_set
+from tflm_forge.model import Model, OpUse, find_findings, op_set, union_op_set
 from tflm_forge.ops.catalogue import Catalogue, check_allowed, find_obstacles
 from tflm_forge.registry import list_names, load_alternative
 
@@ -112,8 +112,8 @@ def find_reasons(
     )
 
 
-def plan_build(model: Model, core: Core, settings: BuildSettings) -> BuildPlan:
-    """Check a model against the runtime of the settings and plan its build.
+def plan_build(model: Model, core: Core, settings: BuildSettings, others: Sequence[Model] = ()) -> BuildPlan:
+    """Check a model, and others for the same firmware, against the runtime of the settings and plan the build.
 
     Raises:
         ModelError: the runtime can not run the model; gives all reasons at once.
@@ -122,11 +122,12 @@ def plan_build(model: Model, core: Core, settings: BuildSettings) -> BuildPlan:
     runtime = load_runtime(settings.runtime)
     catalogue = runtime.catalogue()
     check_allowed(settings.allow_versions, catalogue)
-    reasons = find_reasons(model, catalogue, settings.allow_versions)
-    if reasons:
-        raise ModelError(
-            f"{model.name}: runtime {settings.runtime} can not run this model",
-            reasons=reasons,
-            hint="`forge ops` lists what each runtime has.",
-        )
-    return runtime.plan(op_set(model), core, settings)
+    for each in (model, *others):
+        reasons = find_reasons(each, catalogue, settings.allow_versions)
+        if reasons:
+            raise ModelError(
+                f"{each.name}: runtime {settings.runtime} can not run this model",
+                reasons=reasons,
+                hint="`forge ops` lists what each runtime has.",
+            )
+    return runtime.plan(union_op_set((model, *others)), core, settings)

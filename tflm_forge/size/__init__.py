@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from tflm_forge.elf import Elf, Section, Symbol
 
 MODEL_SYMBOL = "g_model_data"
+"""The first model; further ones have a number behind it, and the lengths of all end in _len."""
+
 _ARENA_SECTION = ".forge_arena"
 _STACK_SECTION = ".stack"
 
@@ -16,7 +18,7 @@ class SizeReport:
 
     Attributes:
         flash_bytes: everything the flash holds, with the initial values of .data.
-        model_bytes: the model array; 0 when the firmware has none.
+        model_bytes: the model arrays; 0 when the firmware has none.
         code_bytes: instructions (executable sections) without the model.
         constant_bytes: all else in flash without the model.
         ram_bytes: .data, .bss, arena, stack and whatever else is writable.
@@ -51,7 +53,7 @@ def measure_size(elf: Elf, *, top: int = 15) -> SizeReport:
     flash = [section for section in elf.sections if section.has_bytes]
     ram = [section for section in elf.sections if section.is_writable]
     model = elf.find_symbol(MODEL_SYMBOL)
-    model_bytes = model.size_bytes if model else 0
+    model_bytes = sum(symbol.size_bytes for symbol in elf.symbols if _is_model(symbol))
     flash_bytes = _sum(flash)
     code = _sum(section for section in flash if section.is_code) - (model_bytes if _is_in_code(flash, model) else 0)
     return SizeReport(
@@ -71,6 +73,10 @@ def _sum(sections: Iterable[Section]) -> int:
     return sum(section.size_bytes for section in sections)
 
 
+def _is_model(symbol: Symbol) -> bool:
+    return symbol.name.startswith(MODEL_SYMBOL) and not symbol.name.endswith("_len")
+
+
 def _is_in_code(flash: Iterable[Section], symbol: Symbol | None) -> bool:
     return symbol is not None and any(section.is_code and _holds(section, symbol) for section in flash)
 
@@ -84,6 +90,6 @@ def _largest(symbols: Iterable[Symbol], flash: Iterable[Section], top: int) -> t
     found = {
         (symbol.address, symbol.size_bytes): symbol
         for symbol in symbols
-        if symbol.size_bytes and symbol.name != MODEL_SYMBOL and any(_holds(place, symbol) for place in places)
+        if symbol.size_bytes and not _is_model(symbol) and any(_holds(place, symbol) for place in places)
     }
     return tuple(sorted(found.values(), key=lambda symbol: (-symbol.size_bytes, symbol.name))[:top])

@@ -11,7 +11,7 @@ from tflm_forge.model import Model
 from tflm_forge.verify.floats import DEFAULT_LIMIT, float_outputs
 from tflm_forge.verify.golden import choose_reference, golden_path
 from tflm_forge.verify.inputs import Case, make_boundary_cases, make_random_cases, soak_inputs
-from tflm_forge.verify.parts import BOUNDARIES, INPUTS, NUMBERS, PARTS, SOAK
+from tflm_forge.verify.parts import BOUNDARIES, INPUTS, NUMBERS, PARTS, SELF_CHECK, SOAK
 from tflm_forge.verify.reference import Outputs, Reference
 from tflm_forge.verify.samples import load_cases
 from tflm_forge.verify.soak import SoakOptions, soak_seeds
@@ -73,6 +73,12 @@ class SuitePlan:
     problem: str = ""
     float_cases: tuple[str, ...] = ()
     float_expected: tuple[Outputs, ...] = ()
+
+
+def options_of_further(options: SuiteOptions) -> SuiteOptions:
+    """Return the options for a model besides the first: what the user gave for the first does not count for it."""
+    parts = tuple(part for part in options.parts if part in (SELF_CHECK, NUMBERS, BOUNDARIES))
+    return replace(options, parts=parts, inputs=None, golden=None, float_reference=None)
 
 
 def plan_suite(model: Model, model_path: Path, options: SuiteOptions) -> SuitePlan:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tflm_forge.link.answers import Info, Offender, RegisteredOp, SelfTest, TensorInfo
+from tflm_forge.link.answers import Info, ModelInfo, Offender, RegisteredOp, SelfTest, TensorInfo
 from tflm_forge.link.messages import Space
 from tflm_forge.link.status import BOOT_STEPS, Status
 from tflm_forge.model import Model, Tensor, op_name, op_set
@@ -70,6 +70,17 @@ def check_device(answers: Answers, model: Model, expected: ExpectedFirmware) -> 
         _check_tensors(answers.tensors, model),
     ]
     return Part(name=PART_NAME, checks=tuple(checks))
+
+
+def check_selected(selected: ModelInfo, tensors: Sequence[TensorInfo], model: Model) -> tuple[Check, ...]:
+    """Compare what a device says of a model besides its first with what it should be."""
+    hash_of_model = format_op_hash(op_hash(op_set(model)))
+    return (
+        _check_equal("model SHA-256", selected.model_sha256.hex(), model.sha256, _REBUILD),
+        _check_equal("model bytes", str(selected.model_bytes), str(len(model.data)), _REBUILD),
+        _check_equal("op hash of the model in flash", format_op_hash(selected.op_hash), hash_of_model, _REBUILD),
+        _check_tensors(tensors, model),
+    )
 
 
 def _check_identity(info: Info, expected: ExpectedFirmware) -> list[Check]:

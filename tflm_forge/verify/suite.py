@@ -26,7 +26,7 @@ from tflm_forge.verify.records import (
     Soak,
     TestReport,
 )
-from tflm_forge.verify.selfcheck import Answers, ExpectedFirmware, check_device
+from tflm_forge.verify.selfcheck import Answers, ExpectedFirmware, check_device, check_selected
 from tflm_forge.verify.soak import run_soak, run_stateful_soak
 
 OnStep = Callable[[str, int, int], None]
@@ -55,6 +55,51 @@ def run_suite(
     """
     info = session.connect()
     return _SuiteRun(session, model, plan, info, on_step).run(expected)
+
+
+def run_further(
+    session: Session,
+    report: TestReport,
+    further: Sequence[tuple[Model, SuitePlan]],
+    *,
+    on_step: OnStep = lambda *_: None,
+) -> TestReport:
+    """Run the parts with cases for the models that share the firmware with the first.
+
+    Args:
+        session: the session that the report is from.
+        report: what was found about the first model and the whole.
+        further: the other models, in their order, with the parts that are wanted of each.
+        on_step: called as the work goes on.
+
+    Returns:
+        The report, with parts that are named after their models.
+
+    Raises:
+        DeviceError: the device stopped answering, or refused to run an inference.
+    """
+    info = session.info()
+    if not info.ready:
+        return report
+    parts, comparisons = list(report.parts), list(report.comparisons)
+    for index, (model, plan) in enumerate(further, start=1):
+        selected = session.select(index)
+        if SELF_CHECK in plan.options.parts:
+            checks = check_selected(selected, session.tensors(), model)
+            parts.append(_of_model(Part(name=SELF_CHECK, checks=checks), model.name))
+        own_parts, own_comparisons = _SuiteRun(session, model, plan, info, on_step).run_case_parts()
+        parts += [_of_model(part, model.name) for part in own_parts]
+        comparisons += [
+            replace(c, case=f"{model.name}: {c.case}", source=f"{model.name}: {c.source or c.case}")
+            for c in own_comparisons
+        ]
+    session.select(0)
+    return replace(report, parts=tuple(parts), comparisons=tuple(comparisons), log_lines=session.log_lines)
+
+
+def _of_model(part: Part, model_name: str) -> Part:
+    checks = (replace(check, name=f"{model_name}: {check.name}") for check in part.checks)
+    return replace(part, name=f"{part.name} ({model_name})", checks=tuple(checks))
 
 
 def ask_device(session: Session, info: Info) -> Answers:
@@ -93,16 +138,24 @@ class _SuiteRun:
             name = NUMBERS if NUMBERS in wanted else wanted[-1]
             self._parts += [Part(name=name, checks=(blocked,))] if name != SELF_CHECK else []
             return self._report(())
-        self._run_cases()
-        comparisons = self._compare()
-        for name in CASE_PARTS:
-            if name in wanted and (name != INPUTS or self._plan.options.inputs is not None):
-                self._parts.append(self._case_part(name, comparisons))
+        _, comparisons = self.run_case_parts()
         if LATENCY in wanted:
             self._measure_latency()
         if SOAK in wanted:
             self._run_soak()
         return self._report(comparisons)
+
+    def run_case_parts(self) -> tuple[Sequence[Part], tuple[Comparison, ...]]:
+        """Run the parts with cases that are wanted; return all parts up to now and the comparisons."""
+        options = self._plan.options
+        self._run_cases()
+        comparisons = self._compare()
+        self._parts += [
+            self._case_part(name, comparisons)
+            for name in CASE_PARTS
+            if name in options.parts and (name != INPUTS or options.inputs is not None)
+        ]
+        return self._parts, comparisons
 
     def _run_cases(self) -> None:
         cases = self._plan.cases

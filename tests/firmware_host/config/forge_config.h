@@ -13,6 +13,7 @@ inline constexpr char kRuntimeVersion[] = "1.2.3";
 inline constexpr char kKernelSet[] = "none";
 inline constexpr uint8_t kBuildId[16] = {0xB0, 0xB1, 0xB2, 0xB3};
 inline constexpr uint8_t kModelSha256[32] = {0x50, 0x51, 0x52};
+inline constexpr uint32_t kModelCount = 1;
 inline constexpr uint16_t kLinkMtu = FAKE_MTU;
 inline constexpr bool kKeepTensors = FAKE_EXTRAS != 0;
 inline constexpr bool kHasState = FAKE_EXTRAS != 0;

@@ -3,7 +3,7 @@ import struct
 import pytest
 
 from tflm_forge.errors import DeviceError
-from tflm_forge.link.answers import CounterKind, Info, RegisteredOp, TensorInfo
+from tflm_forge.link.answers import CounterKind, Info, ModelInfo, RegisteredOp, TensorInfo
 from tflm_forge.link.messages import (
     CrcRequest,
     ErrorAnswer,
@@ -21,6 +21,7 @@ from tflm_forge.link.messages import (
     Request,
     ResetMode,
     ResetRequest,
+    SelectRequest,
     SelfTestRequest,
     SoakRequest,
     Space,
@@ -43,6 +44,7 @@ INFO_BODY = (
 SELFTEST_HEAD = struct.pack("<B5HIB", 5, 0, 0, 0, 0x31, 1, 0x1234, 1)
 FAULT = struct.pack("<8I", 0x60, 1, 2, 3, 4, 5, 6, 7)
 OFFENDER = struct.pack("<iII", 32, 2, 0) + b"\x02My"
+SELECT_BODY = struct.pack("<BI", 3, 2960) + bytes(range(32)) + struct.pack("<I", 0xBF2A0435) + b"\x04sine"
 TENSOR = struct.pack("<BBBBiifiI", 1, 0, 9, 2, 1, 12, 0.25, -128, 12)
 
 
@@ -53,6 +55,7 @@ TENSOR = struct.pack("<BBBBiifiI", 1, 0, 9, 2, 1, 12, 0.25, -128, 12)
         (OpsRequest(start=0x0102), 0x02, "0201"),
         (SelfTestRequest(), 0x03, ""),
         (TensorsRequest(start=3), 0x04, "0300"),
+        (SelectRequest(index=2), 0x05, "02"),
         (WRITE, 0x10, "01 02 04030201 7879"),
         (InvokeRequest(count=7), 0x11, "07000000"),
         (READ, 0x12, "00 01 05000000 0300"),
@@ -167,6 +170,12 @@ def test_numbers_of_runs() -> None:
     assert (layer.size_bytes, layer.crc) == (70000, 0xCAFEBABE)
 
 
+def test_selected_model() -> None:
+    assert SelectRequest(index=1).decode_answer(SELECT_BODY) == ModelInfo(
+        model_count=3, model_bytes=2960, model_sha256=bytes(range(32)), op_hash=0xBF2A0435, name="sine"
+    )
+
+
 def test_progress_and_error() -> None:
     assert Progress.decode(struct.pack("<II", 3, 10)) == Progress(done=3, total=10)
     assert ErrorAnswer.decode(struct.pack("<BHI", 0x11, 0x51, 4)) == ErrorAnswer(
@@ -179,6 +188,7 @@ GOOD: list[tuple[Request[object], bytes]] = [
     (OpsRequest(), b"\x01\x00\x01" + struct.pack("<iI", 32, 1) + b"\x02My"),
     (SelfTestRequest(), SELFTEST_HEAD + b"\x01" + FAULT + b"\x01\x00\x01" + OFFENDER),
     (TensorsRequest(), b"\x01\x00\x01" + TENSOR),
+    (SelectRequest(index=1), SELECT_BODY),
     (WRITE, b""),
     (InvokeRequest(), bytes(26)),
     (READ, b"abc"),
