@@ -21,7 +21,7 @@ def run(
 ) -> None:
     """Show flash and RAM of a firmware: model, code, constants, arena, and the largest symbols.
 
-    With --versus all-ops, what exact registration saves; the folder's manifest gets the figure.
+    With --versus all-ops, what exact registration saves; the next build puts the figure into the manifest.
 
     Example: forge size build/digits-stm32f4
     """
