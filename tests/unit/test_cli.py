@@ -77,3 +77,10 @@ def test_unknown_key_of_forge_toml_is_named(forge, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "'bord'" in done.stderr
     assert "'board'" in done.stderr
+
+
+def test_bisect_takes_one_model_and_says_so(forge, examples: Path) -> None:
+    model = examples / "sine" / "sine.tflite"
+    done = forge("bisect", model, "--board", "stm32f4", "--with", examples / "digits" / "digits.tflite")
+    assert done.returncode == 2
+    assert "without --with" in done.stderr

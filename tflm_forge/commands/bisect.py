@@ -35,11 +35,13 @@ def run(
     """
     from tflm_forge.commands._target import ask_layers, choose_port, compare_job_layers
     from tflm_forge.console import show_json, show_note, show_table, show_text
-    from tflm_forge.errors import CheckError
+    from tflm_forge.errors import CheckError, UsageError
     from tflm_forge.reports.json import layers_to_json
     from tflm_forge.reports.text import all_layers_table
     from tflm_forge.verify.layers import check_layers
 
+    if job.others:
+        raise UsageError("forge bisect compares the layers of one model", hint="Name it alone, without --with.")
     case = _choose_case(job, inputs or job.config.test.inputs, sample, seed)
     url = choose_port(job.board, port or job.config.test.port)
     layers = compare_job_layers(job, ask_layers(job, case), url, show_note)
