@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_origin
 
 from tflm_forge.errors import UsageError
 from tflm_forge.registry import unknown_name
@@ -100,12 +100,40 @@ class RuntimeTable:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OpTable:
+    """One table [[op]] of forge.toml: an operator kernel of the user's own.
+
+    Attributes:
+        name: exact name of the custom op in the model; with `replaces`, what the registration is called.
+        sources: its C++ sources.
+        register: the C++ function that returns its TFLMRegistration.
+        header: the header that declares that function, as the op resolver includes it; default: the first source's
+            name with `.h`.
+        version: the highest version of the op that the kernel implements.
+        types: tensor types that it takes; empty when it does not say.
+        replaces: name of the builtin op whose kernel it stands for, or None.
+    """
+
+    name: str = ""
+    sources: tuple[Path, ...] = ()
+    register: str = ""
+    header: Path | None = None
+    version: int = 1
+    types: tuple[str, ...] = ()
+    replaces: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Config:
-    """All of forge.toml; relative paths are taken from the file's own folder."""
+    """All of forge.toml; relative paths are taken from the file's own folder.
+
+    A field is a table with its name, or, where its type is a tuple of records, an array of tables.
+    """
 
     build: BuildTable = BuildTable()
     test: TestTable = TestTable()
     runtime: RuntimeTable = RuntimeTable()
+    op: tuple[OpTable, ...] = ()
 
 
 def load_config(folder: Path) -> Config:
@@ -121,28 +149,35 @@ def load_config(folder: Path) -> Config:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from error
-    tables = {"build": BuildTable, "test": TestTable, "runtime": RuntimeTable}
+    records = {field.name: field.type for field in fields(Config)}
     values: dict[str, Any] = {}
     for name, table in document.items():
-        if name not in tables:
+        if name not in records:
             raise UsageError(
-                f"{path}: {unknown_name('table', name, tables).message}", hint=f"Known: {', '.join(tables)}."
+                f"{path}: {unknown_name('table', name, records).message}", hint=f"Known: {', '.join(records)}."
             )
+        record: Any = records[name]
+        if get_origin(record) is tuple:
+            if not isinstance(table, list) or not all(isinstance(item, dict) for item in table):
+                raise UsageError(f"{path}: {name} must be an array of tables, [[{name}]]")
+            record = get_args(record)[0]
+            values[name] = tuple(_read_table(path, f"[[{name}]] {i}", item, record) for i, item in enumerate(table, 1))
+            continue
         if not isinstance(table, dict):
             raise UsageError(f"{path}: {name} must be a table, [{name}]")
-        values[name] = _read_table(path, name, table, tables[name])
+        values[name] = _read_table(path, f"[{name}]", table, record)
     return Config(**values)
 
 
-def _read_table(path: Path, name: str, table: Mapping[str, Any], record: type) -> Any:
+def _read_table(path: Path, where: str, table: Mapping[str, Any], record: type) -> Any:
     names = {f.name.removesuffix("_"): f for f in fields(record)}
     known = {name: f.type for name, f in names.items()}
     values = {}
     for key, value in table.items():
         if key not in known:
             error = unknown_name("key", key, known)
-            raise UsageError(f"{path}: [{name}] {error.message}", hint=error.hint)
-        values[names[key].name] = _read_value(path, f"[{name}] {key}", value, known[key])
+            raise UsageError(f"{path}: {where} {error.message}", hint=error.hint)
+        values[names[key].name] = _read_value(path, f"{where} {key}", value, known[key])
     return record(**values)
 
 
@@ -160,15 +195,23 @@ def _read_value(path: Path, where: str, value: Any, kind: Any) -> Any:
         if isinstance(value, str):
             return path.parent / value
         expected = "a path"
-    elif kind == int | None:
+    elif kind == Mapping[str, int]:
+        if isinstance(value, dict) and all(isinstance(v, int) and not isinstance(v, bool) for v in value.values()):
+            return dict(value)
+        expected = "a table of whole numbers"
+    elif kind == Mapping[str, str]:
+        if isinstance(value, dict) and all(isinstance(v, str) for v in value.values()):
+            return dict(value)
+        expected = "a table of strings"
+    elif kind in (int, int | None):
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
             return value
         expected = "a whole number"
-    elif kind == bool | None:
+    elif kind in (bool, bool | None):
         if isinstance(value, bool):
             return value
         expected = "true or false"
-    elif kind == str | None:
+    elif kind in (str, str | None):
         if isinstance(value, str):
             return value
         expected = "a string"
