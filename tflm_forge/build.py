@@ -7,15 +7,14 @@ from pathlib import Path
 
 import filelock
 
-from tflm_forge.arena import estimate_arena, measure_arena, read_record, refuse_arena, write_record
+from tflm_forge.arena import ESTIMATED, read_record, settle_arena, write_record
 from tflm_forge.board import Board
 from tflm_forge.config import BuildSettings
-from tflm_forge.errors import FitError, UsageError
+from tflm_forge.errors import UsageError
 from tflm_forge.generate import Arena, Project, fingerprint_project, generate_project
 from tflm_forge.link.answers import RegisteredOp
 from tflm_forge.model import Model
-from tflm_forge.proc import has_tool
-from tflm_forge.runtimes import BuildPlan, plan_build
+from tflm_forge.runtimes import plan_build
 from tflm_forge.toolchains import Firmware, cmake
 from tflm_forge.verify.selfcheck import ExpectedFirmware
 
@@ -24,8 +23,6 @@ STRUCT_BYTES = (32, 12)
 """TfLiteTensor and TfLiteEvalTensor on a 32-bit core with TF_LITE_STATIC_MEMORY; a build without it has 64 and more."""
 
 _LOCK_NAME = ".forge.lock"
-_QEMU = "qemu-system-arm"
-_ESTIMATED = "estimated"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +59,7 @@ def build_firmware(
     settings: BuildSettings,
     report: Report,
     others: Sequence[Model] = (),
+    measure_on: str | None = None,
 ) -> Build:
     """Build firmware of a model, or of several that share one arena, for a board into a folder.
 
@@ -72,6 +70,7 @@ def build_firmware(
         settings: runtime, profile, optimization, arena.
         report: gets one line for each step that takes time.
         others: the models besides the first.
+        measure_on: a port of the board itself, which then measures the arena instead of an emulator.
 
     Raises:
         ModelError: the runtime can not run the model.
@@ -84,10 +83,10 @@ def build_firmware(
         report(note)
     with lock_folder(folder, report):
         fingerprint = fingerprint_project(model, board, plan, settings, others)
-        arena = _known_arena(folder, fingerprint, settings)
+        arena = None if measure_on else _known_arena(folder, fingerprint, settings)
         if arena is None:
-            arena = _settle_arena(folder, (model, *others), board, plan, settings, report)
-            if arena.how != _ESTIMATED:
+            arena = settle_arena(folder, (model, *others), board, plan, settings, report, measure_on)
+            if arena.how != ESTIMATED:
                 write_record(folder, fingerprint, arena)
         project = generate_project(folder, model, board, plan, settings, arena, others)
         return Build(project=project, firmware=cmake.publish(project, cmake.build(project)))
@@ -124,54 +123,3 @@ def _known_arena(folder: Path, fingerprint: str, settings: BuildSettings) -> Are
     if settings.arena_bytes is not None:
         return Arena(bytes=settings.arena_bytes, how="given with --arena")
     return read_record(folder, fingerprint)
-
-
-def _settle_arena(
-    folder: Path, models: Sequence[Model], board: Board, plan: BuildPlan, settings: BuildSettings, report: Report
-) -> Arena:
-    """Build with a generous arena, then measure on the board's emulator what is really needed."""
-    guess = Arena(bytes=estimate_arena(*models), how=_ESTIMATED)
-    firmware, limit = _build_with_largest(folder, models, board, plan, settings, guess, report)
-    if board.emulator is None or not has_tool(_QEMU):
-        report(f"the arena of {limit} bytes is estimated: {_why_not_measured(board)}")
-        return Arena(bytes=limit, how=_ESTIMATED)
-    report(f"measuring the tensor arena on QEMU {board.emulator.machine}")
-    arena = measure_arena(firmware.elf, board, limit_bytes=limit, models=len(models))
-    if arena is None and limit == guess.bytes:
-        firmware, limit = _build_with_largest(
-            folder, models, board, plan, settings, Arena(bytes=guess.bytes * 4, how=_ESTIMATED), report
-        )
-        arena = measure_arena(firmware.elf, board, limit_bytes=limit, models=len(models))
-    if arena is None:
-        raise refuse_arena(models, board, limit)
-    return arena
-
-
-def _build_with_largest(
-    folder: Path,
-    models: Sequence[Model],
-    board: Board,
-    plan: BuildPlan,
-    settings: BuildSettings,
-    arena: Arena,
-    report: Report,
-) -> tuple[Firmware, int]:
-    """Build with this arena, or with what the board's RAM leaves when it is too large for it."""
-    model, *others = models
-    names = ", ".join(each.name for each in models)
-    report(f"building {names} for {board.name} with runtime {plan.runtime} {plan.version}")
-    try:
-        return cmake.build(generate_project(folder, model, board, plan, settings, arena, others)), arena.bytes
-    except FitError as error:
-        over = error.bytes_over.get(board.ram.name, 0)
-        left = (arena.bytes - over) // 16 * 16
-        if board.flash.name in error.bytes_over or left <= 0:
-            raise
-        smaller = Arena(bytes=left, how=_ESTIMATED)
-        return cmake.build(generate_project(folder, model, board, plan, settings, smaller, others)), left
-
-
-def _why_not_measured(board: Board) -> str:
-    if board.emulator is None:
-        return f"{board.name} has no emulator"
-    return f"{_QEMU} is not installed"

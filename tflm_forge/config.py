@@ -29,6 +29,7 @@ class BuildSettings:
         strip_error_strings: whether to leave out the runtime's messages; None leaves it to the profile.
         arena_bytes: size of the tensor arena; None measures it.
         keep_tensors: whether every tensor keeps its memory, so that the link can read the output of each layer.
+        measures_arena: whether the link can set the arena's size for the next boot, to measure it on a board.
         allow_versions: op name to the version that the user allows over the catalogue's.
     """
 
@@ -40,6 +41,7 @@ class BuildSettings:
     strip_error_strings: bool | None = None
     arena_bytes: int | None = None
     keep_tensors: bool = False
+    measures_arena: bool = False
     allow_versions: Mapping[str, int] = field(default_factory=dict)
 
     @property

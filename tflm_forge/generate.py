@@ -37,11 +37,32 @@ five names, the largest answer that can not be split.
 
 
 @dataclass(frozen=True, kw_only=True)
+class ArenaParts:
+    """What the bytes of an arena are for; they add up to its size.
+
+    Attributes:
+        head_bytes: tensors and scratch buffers, which share memory as the planner laid them out.
+        tail_bytes: what the runtime and its kernels keep from the allocation on.
+        temporary_bytes: what the allocation needs for a moment beyond both, with the rounding of the arena's size.
+        resource_variable_bytes: how much of the tail holds the values of resource variables.
+    """
+
+    head_bytes: int
+    tail_bytes: int
+    temporary_bytes: int
+    resource_variable_bytes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Arena:
-    """Size of the tensor arena in bytes, and how it is known ("measured on ...", "estimated", "given")."""
+    """Size of the tensor arena in bytes, and how it is known ("measured on ...", "estimated", "given").
+
+    `parts` is None where they were not measured.
+    """
 
     bytes: int
     how: str
+    parts: ArenaParts | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,4 +12,8 @@ extern uint8_t g_tensor_arena[];
 // that forge can try smaller sizes on the very same code.
 uint32_t ArenaBytes();
 
+// Sets the bytes that are in use after the next reset, once; only in firmware that measures its
+// arena.
+void SetNextArenaBytes(uint32_t bytes);
+
 }  // namespace forge

@@ -173,6 +173,11 @@ Status AnswerSelect(Request& request) {
   return Status::kOk;
 }
 
+Status AnswerArena(Request& request) {
+  SetNextArenaBytes(Get<uint32_t>(request.body, 0));
+  return Status::kOk;
+}
+
 // The reset itself comes when the answer is out; see HandleFrame.
 Status AnswerReset(Request& request) {
   return request.body[0] <= kLeaveEmulator ? Status::kOk : Status::kBadRequest;
@@ -194,6 +199,7 @@ constexpr Command kCommands[] = {
     {kReset, 1, kAlways, AnswerReset},
 };
 constexpr Command kSelect = {0x05, 1, kReady, AnswerSelect};
+constexpr Command kArena = {0x16, 4, kAlways, AnswerArena};
 constexpr Command kLayer = {0x22, 8, kReady, AnswerLayer};
 
 Status RefuseInference(Request& request) {
@@ -223,6 +229,9 @@ Status Run(uint8_t type, Request& request) {
   }
   if constexpr (kKeepTensors) {
     if (type == kLayer.type) return RunCommand(kLayer, request);
+  }
+  if constexpr (kMeasuresArena) {
+    if (type == kArena.type) return RunCommand(kArena, request);
   }
   return Status::kUnknownRequest;
 }

@@ -229,6 +229,7 @@ namespace forge {
 
 uint8_t g_tensor_arena[4096];
 uint32_t ArenaBytes() { return sizeof(g_tensor_arena); }
+void SetNextArenaBytes(uint32_t) {}
 
 RegisterResult RegisterOps(OpResolver& resolver) {
   resolver.Add({Prepare, Invoke, 9, nullptr});

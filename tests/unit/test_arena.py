@@ -9,21 +9,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.modelmaker import ModelMaker
-from tflm_forge.arena import (
-    STEP_BYTES,
-    Trial,
-    estimate_arena,
-    find_smallest,
-    read_record,
-    refuse_arena,
-    write_record,
-)
+from tflm_forge.arena.emulated import find_head_and_tail
+from tflm_forge.arena.estimate import STEP_BYTES, estimate_arena, refuse_arena
+from tflm_forge.arena.record import read_record, write_record
+from tflm_forge.arena.search import StuckError, Trial, find_smallest
 from tflm_forge.board import load_board
 from tflm_forge.errors import DeviceError, FitError
-from tflm_forge.generate import Arena
+from tflm_forge.generate import Arena, ArenaParts
 from tflm_forge.model import Model, read_model
 
-MEASURED = Arena(bytes=3328, how="measured on a board: 3312 bytes fail")
+MEASURED = Arena(
+    bytes=3328,
+    how="measured on a board: 3312 bytes fail",
+    parts=ArenaParts(head_bytes=2000, tail_bytes=1300, temporary_bytes=28, resource_variable_bytes=16),
+)
 
 
 def _chain(*sizes: int, weights: int = 0) -> Model:
@@ -72,7 +71,7 @@ def _search(needed: int, used: int, limit: int) -> tuple[int | None, set[int]]:
             raise DeviceError("hangs")
         return Trial(ready=size >= needed, used_bytes=used if size >= needed else 0)
 
-    return find_smallest(boot, limit), tried
+    return find_smallest(boot, boot(limit), limit), tried
 
 
 @example(needed=16, used=16, limit=16)
@@ -107,7 +106,49 @@ def test_a_device_that_never_answers_is_not_called_too_small() -> None:
         raise DeviceError(f"silent with {size}")
 
     with pytest.raises(DeviceError, match="silent with 4096"):
-        find_smallest(boot, 4096)
+        find_smallest(boot, Trial(ready=True, used_bytes=4096), 4096)
+
+
+def test_firmware_whose_inference_always_fails_is_not_called_too_small() -> None:
+    def run(size: int) -> Trial:
+        raise DeviceError(f"CONV_2D failed with {size}")
+
+    with pytest.raises(DeviceError, match="CONV_2D failed with 4096"):
+        find_smallest(run, Trial(ready=True, used_bytes=1000), 4096)
+
+
+def test_a_board_that_hangs_ends_the_search() -> None:
+    def run(size: int) -> Trial:
+        raise StuckError(f"hangs with {size}")
+
+    with pytest.raises(StuckError, match="hangs with 1008"):
+        find_smallest(run, Trial(ready=True, used_bytes=1000), 4096)
+
+
+def test_a_problem_of_another_kind_is_named() -> None:
+    dead = Trial(ready=False, used_bytes=0, problem="board: the clock is dead")
+    with pytest.raises(DeviceError, match="board: the clock is dead"):
+        find_smallest(lambda _: Trial(ready=True, used_bytes=0), dead, 64)
+
+
+def _words(*values: int) -> bytes:
+    return b"".join(value.to_bytes(4, "little") for value in values)
+
+
+def test_head_and_tail_are_read_from_the_allocator() -> None:
+    start, end = 0x2000_1000, 0x2000_2000
+    stale = _words(start, end, start, end)  # as an allocator on the stack was before the first allocation
+    memory = _words(7, 7) + stale + bytes(64) + _words(start, end, start + 0x100, end - 0x240, 9)
+    assert find_head_and_tail(memory, start, end) == (0x100, 0x240)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [(0x2000_1000, 0x2000_2000), (0x2000_1000, 0x2000_2000, 0x2000_0FFF, 0x2000_1800),
+     (0x2000_1000, 0x2000_2000, 0x2000_1800, 0x2000_17FC), (0x2000_1000, 0x2000_1FFC, 0x2000_1100, 0x2000_1200)],
+)  # fmt: skip
+def test_what_is_no_allocator_is_not_read(row: tuple[int, ...]) -> None:
+    assert find_head_and_tail(_words(1, 2, 3, *row), 0x2000_1000, 0x2000_2000) is None
 
 
 def test_record_is_for_the_same_project_only(tmp_path: Path) -> None:

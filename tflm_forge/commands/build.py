@@ -1,16 +1,28 @@
 """`forge build`: a model in, firmware out."""
 
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from tflm_forge.commands._options import Job, JsonOption, takes_job
 
 if TYPE_CHECKING:
     from tflm_forge.build import Build
+    from tflm_forge.generate import ArenaParts
     from tflm_forge.size import SizeReport
 
 
+MeasureOption = Annotated[
+    str | None,
+    typer.Option(
+        "--measure-on", metavar="PORT", help="Measure the arena on the board at this port, not in an emulator."
+    ),
+]
+
+
 @takes_job
-def run(job: Job, as_json: JsonOption = False) -> None:
+def run(job: Job, measure_on: MeasureOption = None, as_json: JsonOption = False) -> None:
     """Build firmware of a model for a board: firmware.elf, .bin, .hex and ops.manifest.yaml.
 
     Example: forge build model.tflite --board stm32f4
@@ -20,7 +32,7 @@ def run(job: Job, as_json: JsonOption = False) -> None:
     from tflm_forge.elf import read_elf
     from tflm_forge.size import measure_size
 
-    built = build_firmware(job.folder, job.model, job.board, job.settings, show_note, job.others)
+    built = build_firmware(job.folder, job.model, job.board, job.settings, show_note, job.others, measure_on)
     size = measure_size(read_elf(built.firmware.elf))
     if as_json:
         show_json(_as_json(built, size))
@@ -37,7 +49,7 @@ def _as_json(built: "Build", size: "SizeReport") -> dict[str, object]:
         "board": project.board.name,
         "runtime": {"name": project.plan.runtime, "version": project.plan.version},
         "ops": [registration.use.name for registration in project.plan.registrations],
-        "arena": {"bytes": project.arena.bytes, "how": project.arena.how},
+        "arena": asdict(project.arena),
         "build_id": project.build_id.hex(),
         "flash_bytes": size.flash_bytes,
         "model_bytes": size.model_bytes,
@@ -59,5 +71,15 @@ def _as_rows(built: "Build", size: "SizeReport") -> list[tuple[str, object]]:
         ),
         ("RAM", f"{size.ram_bytes:,} of {ram.length_bytes:,} bytes"),
         ("arena", f"{project.arena.bytes:,} bytes, {project.arena.how}"),
+        *([("", _describe_parts(project.arena.parts))] if project.arena.parts else []),
         ("manifest", project.folder / "ops.manifest.yaml"),
     ]
+
+
+def _describe_parts(parts: "ArenaParts") -> str:
+    variables = parts.resource_variable_bytes
+    return (
+        f"head {parts.head_bytes:,} (tensors, scratch), tail {parts.tail_bytes:,} (kept"
+        f"{f', {variables:,} of it resource variables' if variables else ''}), "
+        f"temporary {parts.temporary_bytes:,}"
+    )

@@ -344,6 +344,24 @@ class LayerRequest(Request[bytes]):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ArenaRequest(Request[Empty]):
+    """Set the bytes of the arena for the next boot; only firmware that measures its arena knows it."""
+
+    TYPE = 0x16
+    NAME = "ARENA"
+
+    size_bytes: int
+
+    def encode(self) -> bytes:
+        """Return the size."""
+        return struct.pack("<I", self.size_bytes)
+
+    def decode_answer(self, body: bytes) -> Empty:
+        """Check that the answer is empty."""
+        return read_whole(Empty.read, body, self.NAME)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ResetRequest(Request[Empty]):
     """Start the device again, or leave the emulator."""
 
@@ -375,6 +393,7 @@ REQUEST_NAMES: dict[int, str] = {
         CrcRequest,
         FillRequest,
         ForgetRequest,
+        ArenaRequest,
         SoakRequest,
         ProfileRequest,
         LayerRequest,

@@ -25,6 +25,7 @@ from tflm_forge.link.failures import RefusedError, start_error
 from tflm_forge.link.framing import Frame
 from tflm_forge.link.messages import (
     ERROR_TYPE,
+    ArenaRequest,
     CrcRequest,
     ErrorAnswer,
     FillMode,
@@ -249,6 +250,15 @@ class Session:
                 if self._reopen is None or time.monotonic() >= deadline:
                     raise
                 self._exchange.listen_afresh(self._reopen())
+
+    def restart_with_arena(self, size_bytes: int) -> Info:
+        """Restart the device with an arena of so many bytes, for this one boot.
+
+        Raises:
+            RefusedError: the firmware was not built to measure its arena.
+        """
+        self.request(ArenaRequest(size_bytes=size_bytes))
+        return self.reset()
 
     def leave_emulator(self) -> None:
         """Ask the firmware to end its emulator, and close the port."""

@@ -52,7 +52,12 @@ class QemuTarget:
 
 @contextlib.contextmanager
 def open_target(
-    board: Board, elf: Path, *, icount: bool = True, gdb_socket: Path | None = None
+    board: Board,
+    elf: Path,
+    *,
+    icount: bool = True,
+    gdb_socket: Path | None = None,
+    qmp_socket: Path | None = None,
 ) -> Iterator[QemuTarget]:
     """Run an ELF in the board's emulator.
 
@@ -63,6 +68,7 @@ def open_target(
         elf: the firmware.
         icount: one instruction is one nanosecond of the machine's time, the same in every run.
         gdb_socket: a path where QEMU offers a Unix socket for `target remote`.
+        qmp_socket: a path where QEMU offers a Unix socket for its own protocol.
 
     Raises:
         UsageError: the board has no emulator, QEMU has no such machine, or there is no ELF.
@@ -79,7 +85,14 @@ def open_target(
         # QEMU inherits the listening socket: a port is never free between choosing and using it.
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = listener.getsockname()[1]
-            argv = command(board.emulator, elf, listen_fd=listener.fileno(), icount=icount, gdb_socket=gdb_socket)
+            argv = command(
+                board.emulator,
+                elf,
+                listen_fd=listener.fileno(),
+                icount=icount,
+                gdb_socket=gdb_socket,
+                qmp_socket=qmp_socket,
+            )
             process = stack.enter_context(
                 proc.start(
                     argv,
@@ -102,7 +115,13 @@ def open_target(
 
 
 def command(
-    emulator: Emulator, elf: Path, *, listen_fd: int, icount: bool = True, gdb_socket: Path | None = None
+    emulator: Emulator,
+    elf: Path,
+    *,
+    listen_fd: int,
+    icount: bool = True,
+    gdb_socket: Path | None = None,
+    qmp_socket: Path | None = None,
 ) -> list[str]:
     """Return the command that runs an ELF with its first serial port on a listening socket."""
     argv = [PROGRAM, "-M", emulator.machine, *emulator.args, "-display", "none", "-monitor", "none"]
@@ -113,6 +132,8 @@ def command(
     if gdb_socket is not None:
         argv += ["-chardev", f"socket,id=gdb,path={_escape(str(gdb_socket))},server=on,wait=off"]
         argv += ["-gdb", "chardev:gdb"]
+    if qmp_socket is not None:
+        argv += ["-qmp", f"unix:{_escape(str(qmp_socket))},server=on,wait=off"]
     return [*argv, "-kernel", str(elf)]
 
 

@@ -16,6 +16,7 @@ inline constexpr uint8_t kModelSha256[32] = {0x50, 0x51, 0x52};
 inline constexpr uint32_t kModelCount = 1;
 inline constexpr uint16_t kLinkMtu = FAKE_MTU;
 inline constexpr bool kKeepTensors = FAKE_EXTRAS != 0;
+inline constexpr bool kMeasuresArena = FAKE_EXTRAS != 0;
 inline constexpr bool kHasState = FAKE_EXTRAS != 0;
 inline constexpr uint32_t kOpHash = FAKE_OP_HASH;
 inline constexpr int kOpCount = 3;

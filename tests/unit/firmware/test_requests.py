@@ -9,6 +9,7 @@ import pytest
 from tests.unit.firmware.conftest import SMALL_MTU, StartDevice
 from tests.unit.firmware.host_device import (
     ANSWER_BIT,
+    ARENA,
     CRC,
     ERROR,
     FILL,
@@ -198,7 +199,7 @@ def test_refusals(start_device: StartDevice, type_: int, body: bytes, status: in
     [
         (INFO, 0, False), (OPS, 2, False), (SELFTEST, 0, False), (TENSORS, 2, False), (WRITE, 6, True),
         (INVOKE, 4, False), (READ, 8, False), (CRC, 2, False), (SOAK, 8, False), (PROFILE, 2, False), (RESET, 1, False),
-        (FILL, 6, False), (FORGET, 0, False), (LAYER, 8, False),
+        (FILL, 6, False), (FORGET, 0, False), (ARENA, 4, False), (LAYER, 8, False),
     ],
 )  # fmt: skip
 def test_body_of_the_wrong_length(start_device: StartDevice, type_: int, length: int, may_be_longer: bool) -> None:

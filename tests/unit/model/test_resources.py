@@ -4,7 +4,7 @@ import pytest
 
 from tests.modelmaker import ModelMaker
 from tflm_forge.model import read_model
-from tflm_forge.model.resources import count_resource_variables, has_state
+from tflm_forge.model.resources import count_resource_variables, has_state, resource_variable_bytes
 
 VAR_HANDLE, CALL_ONCE, RELU = "VAR_HANDLE", "CALL_ONCE", "RELU"
 
@@ -59,3 +59,15 @@ def test_a_custom_op_may_remember() -> None:
     maker.operator(32, [x], [y], custom_name="CIRCULAR_BUFFER")
     maker.subgraph(inputs=[x], outputs=[y])
     assert has_state(read_model(maker.finish(), name="m.tflite"))
+
+
+def test_bytes_of_variables_are_those_of_the_values_assigned_to_them() -> None:
+    maker = ModelMaker()
+    x = maker.tensor("x", [1, 6], "INT16", scale=0.5)
+    small = maker.tensor("small", [1, 3], "INT8", scale=0.5)
+    for name, value in (("a", x), ("a", x), ("b", small)):
+        handle = maker.tensor("handle", [], "RESOURCE")
+        maker.operator("VAR_HANDLE", [], [handle], options=("VarHandleOptions", {"shared_name": name}))
+        maker.operator("ASSIGN_VARIABLE", [handle, value], [])
+    maker.subgraph(inputs=[x, small], outputs=[x])
+    assert resource_variable_bytes(read_model(maker.finish(), name="m.tflite")) == 12 + 3

@@ -51,12 +51,13 @@ class MicroAllocator {
   bool Fits(const char* what, size_t bytes, size_t available);
   void NoteUse();
 
+  // In the order of TFLM's SingleArenaBufferAllocator: forge reads the first four from RAM.
   uint8_t* start_ = nullptr;
   uint8_t* end_ = nullptr;
   uint8_t* head_end_ = nullptr;
+  uint8_t* tail_ = nullptr;
   uint8_t* temp_floor_ = nullptr;
   uint8_t* temp_ = nullptr;
-  uint8_t* tail_ = nullptr;
   size_t high_water_ = 0;
   uint16_t temp_count_ = 0;
   uint8_t lost_bytes_ = 0;
