@@ -16,7 +16,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"runtimes"}),
     frozenset({"manifest", "elf"}),
     frozenset({"generate", "toolchains", "runners", "link", "size"}),
-    frozenset({"gates", "verify", "arena", "reports", "build", "versus"}),
+    frozenset({"gates", "verify", "arena", "reports", "build", "versus", "explain"}),
     frozenset({"console"}),
     frozenset({"commands", "cli", "__main__"}),
 )
