@@ -18,6 +18,18 @@ constexpr uint32_t kDebugControl = 0xE000EDFC;
 constexpr uint32_t kTraceEnable = 1u << 24;
 constexpr uint32_t kDwtControl = 0xE0001000;
 constexpr uint32_t kDwtCycles = 0xE0001004;
+constexpr uint32_t kDwtUnlock = 0xE0001FB0;  // DWT_LAR: a Cortex-M7 wants it, the others ignore it
+constexpr uint32_t kUnlockKey = 0xC5ACCE55;
+
+// Caches: Armv7-M Architecture Reference Manual, sections B2.2.7, B3.2 and B4.8.
+constexpr uint32_t kConfigControl = 0xE000ED14;
+constexpr uint32_t kDataCacheOn = 1u << 16;
+constexpr uint32_t kInstructionCacheOn = 1u << 17;
+constexpr uint32_t kCacheSize = 0xE000ED80;
+constexpr uint32_t kCacheSelect = 0xE000ED84;
+constexpr uint32_t kInvalidateInstructions = 0xE000EF50;
+constexpr uint32_t kInvalidateDataSet = 0xE000EF60;
+constexpr uint32_t kCleanDataAddress = 0xE000EF68;
 
 constexpr uint32_t kSysTickMask = 0xFFFFFF;
 constexpr uint32_t kUartReads = 20000000;
@@ -33,6 +45,7 @@ enum class Source : uint8_t { kSysTick, kCycleCounter, kDriverTimer };
 
 Source g_source;
 bool g_emulated;
+bool g_data_cached;
 ResetCause g_reset_cause;
 uint32_t g_core_hz;
 uint32_t g_ticks_per_second;
@@ -54,6 +67,7 @@ bool CycleCounterRuns() {
   return false;
 #else
   Register(kDebugControl) = Register(kDebugControl) | kTraceEnable;
+  Register(kDwtUnlock) = kUnlockKey;
   Register(kDwtCycles) = 0;
   Register(kDwtControl) = Register(kDwtControl) | 1;
   for (int i = 0; i < 16; ++i) {
@@ -61,6 +75,23 @@ bool CycleCounterRuns() {
   }
   return false;
 #endif
+}
+
+// A set and way of DCISW: the ways fill the upper bits, the sets stand above the 32 bytes of a
+// line.
+void InvalidateDataCache() {
+  Register(kCacheSelect) = 0;
+  asm volatile("dsb" ::: "memory");
+  const uint32_t size = Register(kCacheSize);
+  const uint32_t sets = (size >> 13 & 0x7FFF) + 1;
+  const uint32_t ways = (size >> 3 & 0x3FF) + 1;
+  const uint32_t way_shift = ways > 1 ? __builtin_clz(ways - 1) : 0;
+  for (uint32_t set = 0; set < sets; ++set) {
+    for (uint32_t way = 0; way < ways; ++way) {
+      Register(kInvalidateDataSet) = way << way_shift | set << 5;
+    }
+  }
+  asm volatile("dsb\n isb" ::: "memory");
 }
 
 // Long enough for what the UART still holds, were it 16 bytes at 115200 baud.
@@ -87,6 +118,15 @@ uint64_t ReadSysTick() {
 }
 
 }  // namespace
+
+void EnableCaches() {
+  Register(kInvalidateInstructions) = 0;
+  asm volatile("dsb\n isb" ::: "memory");
+  if ((Register(kConfigControl) & kDataCacheOn) == 0) InvalidateDataCache();
+  Register(kConfigControl) = Register(kConfigControl) | kInstructionCacheOn | kDataCacheOn;
+  asm volatile("dsb\n isb" ::: "memory");
+  g_data_cached = true;
+}
 
 void BoardInit() {
   const bool asked_for = g_reset_mark == kSoftwareReset;
@@ -144,6 +184,11 @@ void BoardReset() {
   LetUartFinish();
   g_reset_mark = kSoftwareReset;
   asm volatile("dsb" ::: "memory");
+  if (g_data_cached) {
+    // The cache is lost at the reset, and with it what it has not written back.
+    Register(kCleanDataAddress) = reinterpret_cast<uint32_t>(&g_reset_mark);
+    asm volatile("dsb" ::: "memory");
+  }
   Register(kResetControl) = kResetRequest;
   for (;;) asm volatile("dsb");
 }

@@ -20,6 +20,22 @@ inline bool WaitForBits(uint32_t address, uint32_t mask, uint32_t reads = 100000
   return false;
 }
 
+// Waits until the bits of `mask` are `value`, for a bounded number of reads.
+inline bool WaitForValue(uint32_t address, uint32_t mask, uint32_t value, uint32_t reads = 100000) {
+  while (reads-- > 0) {
+    if ((Register(address) & mask) == value) return true;
+  }
+  return false;
+}
+
+// Gives the bits of `mask` a value and leaves the others.
+inline void SetBits(uint32_t address, uint32_t mask, uint32_t value) {
+  Register(address) = (Register(address) & ~mask) | value;
+}
+
+// Turns the caches of a Cortex-M7 on. No board uses DMA, so that nothing else has to care.
+void EnableCaches();
+
 // What a driver found when it set up clocks and UART.
 struct DriverState {
   uint32_t core_hz;

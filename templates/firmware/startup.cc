@@ -154,9 +154,8 @@ void ResetEntry() {
     Register(forge::kInterruptDisable + 4 * i) = 0xFFFFFFFF;
     Register(forge::kInterruptForget + 4 * i) = 0xFFFFFFFF;
   }
-  if constexpr (forge::kMainline) {
-    Register(forge::kVectorTable) = reinterpret_cast<uint32_t>(&g_vectors);
-  }
+  // A Cortex-M0 has no such register, and ignores it (Armv6-M ARM, section B3.2.5).
+  Register(forge::kVectorTable) = reinterpret_cast<uint32_t>(&g_vectors);
 #if defined(__ARM_FP) || defined(__ARM_FEATURE_MVE)
   Register(forge::kCoprocessorAccess) = Register(forge::kCoprocessorAccess) | 0xFu << 20;
   asm volatile("dsb\n isb" ::: "memory");

@@ -10,7 +10,7 @@ import pytest
 import serial
 from elftools.elf.elffile import ELFFile
 
-from tflm_forge.board import Board, list_boards, load_board
+from tflm_forge.board import Board, driver_files, list_boards, load_board
 from tflm_forge.generate import template_environment
 from tflm_forge.link.status import STATUSES
 from tflm_forge.runners.qemu import QemuTarget, open_target
@@ -31,10 +31,12 @@ def _render(board: Board, folder: Path) -> list[Path]:
     """Render what a board brings to a project; return the C++ files."""
     environment = template_environment()
     headers = ("board.h", "board_config.h.j2", "cortex_m.h", "forge_status.h.j2")
-    for name in (*headers, "cortex_m.cc", "startup.cc", "linker.ld.j2", f"boards/{board.driver}.cc"):
-        out = folder / Path(name).name.removesuffix(".j2")
-        text = environment.get_template(f"firmware/{name}").render(board=board, statuses=STATUSES)
-        out.write_text(text, encoding="utf-8")
+    templates = {
+        name.removesuffix(".j2"): f"firmware/{name}" for name in (*headers, "cortex_m.cc", "startup.cc", "linker.ld.j2")
+    }
+    for name, template in {**templates, **driver_files(board.driver)}.items():
+        text = environment.get_template(template).render(board=board, statuses=STATUSES)
+        (folder / name).write_text(text, encoding="utf-8")
     return sorted(folder.glob("*.cc"))
 
 

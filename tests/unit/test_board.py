@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tflm_forge import board as board_module
-from tflm_forge.board import CORES, Board, Region, list_boards, load_board, read_board
+from tflm_forge.board import CORES, Board, Region, boards_with_probe, driver_files, list_boards, load_board, read_board
 from tflm_forge.errors import UsageError
 from tflm_forge.resources import data_dir
 
@@ -165,10 +165,104 @@ def test_what_is_wrong_is_named_with_file_and_key(old: str, new: str, key: str, 
     assert old in VALID
     path = _write(tmp_path, VALID.replace(old, new, 1 if key != "region" or old != "[[region]]" else 2))
     with pytest.raises(UsageError) as caught:
-        read_board(path)
+        load_board(str(path))
     assert str(path) in caught.value.message
     assert key in caught.value.message
     assert words in caught.value.message
+
+
+def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+    text = VALID.replace("cortex-m4f", "cortex-m4").replace("115_200", "1").replace("uart_hz = 25_000_000", "")
+    path = _write(tmp_path, text.replace('name = "RAM"', 'name = "RAM"\nspeed = 1').replace("0x2_0000", "0x2_0001"))
+    with pytest.raises(UsageError) as caught:
+        load_board(str(path))
+    assert str(path) in caught.value.message
+    named = [reason.split(":")[0] for reason in caught.value.reasons]
+    assert sorted(named) == ["baud", "core", "driver.uart_hz", "region[1].length_bytes", "region[1].speed"]
+
+
+MORE_WRONG = {
+    "runner is no table": ("[driver]", "[runner]\nopenocd = 1\n[driver]", "runner.openocd", "table"),
+    "runner setting": ("[driver]", "[runner.openocd]\nconfig = true\n[driver]", "runner.openocd.config", "text"),
+    "platformio without board": ("[driver]", '[platformio]\nplatform = "x"\n[driver]', "platformio.board", "missing"),
+    "platformio key": (
+        "[driver]",
+        '[platformio]\nboard = "x"\nplatform = "x"\nspeed = 1\n[driver]',
+        "platformio.speed",
+        "unknown key",
+    ),
+    "chip id outside its mask": (
+        "[driver]",
+        '[chip_id]\naddress = 0\nvalue = 0x1413\nmask = 0xFFF\nsource = "x"\n[driver]',
+        "chip_id.value",
+        "mask",
+    ),
+    "misaligned boot": ("stack_bytes", "boot_bytes = 0x80\nstack_bytes", "boot_bytes", "misaligned"),
+    "probe without ids": ("stack_bytes", 'probe = "ST-LINK/V2-1"\nstack_bytes', "probe", "usb_ids"),
+    "clock over the chip's": ("stack_bytes", "max_clock_hz = 24_000_000\nstack_bytes", "clock_hz", "max_clock_hz"),
+    "twin without emulator": ("stack_bytes", 'twin = "pico"\nstack_bytes', "twin", "no emulator"),
+    "twin of another class": ("stack_bytes", 'twin = "mps2-an385"\nstack_bytes', "twin", "other kernels"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "key", "words"), MORE_WRONG.values(), ids=MORE_WRONG)
+def test_what_is_wrong_with_hardware_is_named(old: str, new: str, key: str, words: str, tmp_path: Path) -> None:
+    test_what_is_wrong_is_named_with_file_and_key(old, new, key, words, tmp_path)
+
+
+def test_runners_keep_the_order_and_types_of_the_file(tmp_path: Path) -> None:
+    tables = '[runner.openocd]\nconfig = "x.cfg"\n[runner.stflash]\n[runner.dfu]\nusb_id = "0483:DF11"\nalt = 0\n'
+    board = load_board(str(_write(tmp_path, VALID + tables)))
+    assert list(board.runners) == ["openocd", "stflash", "dfu"]
+    assert board.runners["dfu"] == {"usb_id": "0483:DF11", "alt": 0}
+    assert board.runners["stflash"] == {}
+    assert board.platformio == {}
+    assert board.chip_id is None
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Return the folders of a user's own board files: the project's, and that of FORGE_HOME."""
+    project, home = tmp_path / "project", tmp_path / "home"
+    for folder in (project, home):
+        (folder / "boards").mkdir(parents=True)
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("FORGE_HOME", str(home))
+    return project / "boards", home / "boards"
+
+
+def test_boards_of_the_users_folders_have_names(places: tuple[Path, Path]) -> None:
+    (places[0] / "near.toml").write_text(VALID, encoding="utf-8")
+    (places[1] / "far.toml").write_text(VALID, encoding="utf-8")
+    assert load_board("near").shadows is None
+    assert load_board("far").path == places[1] / "far.toml"
+    assert {"near", "far", "stm32f4"} <= {board.name for board in list_boards()}
+
+
+def test_a_users_board_hides_one_of_forges_and_says_so(places: tuple[Path, Path], forge) -> None:
+    (places[0] / "pico.toml").write_text(VALID, encoding="utf-8")
+    board = load_board("pico")
+    assert board.title == "A board"
+    assert board.shadows == data_dir("boards") / "pico.toml"
+    (places[1] / "pico.toml").write_text(VALID, encoding="utf-8")
+    assert load_board("pico").path.resolve() == places[0] / "pico.toml"
+    assert load_board(str(places[1] / "pico.toml")).shadows is not None
+    assert load_board(str(data_dir("boards") / "stm32f4.toml")).shadows is None
+    done = forge("boards", "pico", cwd=places[0].parent)
+    assert "A board" in done.stdout
+    assert "hides" in done.stderr
+    assert "pico.toml" in done.stderr
+
+
+def test_two_boards_with_one_usb_id_are_refused_unless_it_is_a_probes(places: tuple[Path, Path]) -> None:
+    usb = 'usb_ids = ["0D28:0204"]\n'
+    (places[0] / "mine.toml").write_text(VALID.replace("stack_bytes", f"{usb}stack_bytes"), encoding="utf-8")
+    with pytest.raises(UsageError) as caught:
+        list_boards()
+    assert any("mine" in reason and "microbit" in reason and "0D28:0204" in reason for reason in caught.value.reasons)
+    probe = f'{usb}probe = "DAPLink"\nstack_bytes'
+    (places[0] / "mine.toml").write_text(VALID.replace("stack_bytes", probe), encoding="utf-8")
+    assert boards_with_probe(load_board("mine")) == ("microbit", "microbit-v2")
 
 
 @pytest.mark.parametrize("make", ["missing", "folder", "binary"])
@@ -190,18 +284,23 @@ def test_every_fact_has_a_source() -> None:
 
 
 def test_every_driver_serves_a_board() -> None:
-    drivers = {path.stem for path in (data_dir("templates") / "firmware" / "boards").iterdir()}
-    assert drivers == {board.driver for board in list_boards()}
+    folder = data_dir("templates") / "firmware" / "boards"
+    boards = list_boards()
+    assert {path.stem for path in folder.glob("*.cc")} == {board.driver for board in boards}
+    assert {path.stem for path in folder.glob("*.toml")} <= {board.driver for board in boards}
+    used = {Path(template).name for board in boards for template in driver_files(board.driver).values()}
+    assert {path.name for path in folder.iterdir() if path.suffix in (".cc", ".h")} == used
 
 
 def test_cores_have_the_extensions_their_flags_select() -> None:
     for core in CORES.values():
         assert core.has_fpu == ("-mfloat-abi=hard" in core.cpu_flags)
-        assert core.has_dsp == (core.name not in ("cortex-m0", "cortex-m3"))
+        assert core.has_dsp == (core.name not in ("cortex-m0", "cortex-m0plus", "cortex-m3"))
         assert core.has_mve == (core.name == "cortex-m55f")
 
 
 def test_reading_boards_imports_nothing_slow() -> None:
-    tree = ast.parse(Path(board_module.__file__).read_text(encoding="utf-8"))
-    modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert not modules & {"jinja2", "numpy", "serial", "elftools"}
+    for path in Path(board_module.__file__).parent.glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert not modules & {"jinja2", "numpy", "serial", "elftools"}

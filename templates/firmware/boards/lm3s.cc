@@ -2,6 +2,7 @@
 // the PLL.
 #include "board_config.h"
 #include "cortex_m.h"
+#include "pl011.h"
 
 namespace forge {
 namespace {
@@ -26,18 +27,6 @@ constexpr uint32_t kGpioA = 0x40004000;
 constexpr uint32_t kAlternate = kGpioA + 0x420;
 constexpr uint32_t kDigital = kGpioA + 0x51C;
 
-constexpr uint32_t kUart0 = 0x4000C000;
-constexpr uint32_t kData = kUart0 + 0x000;
-constexpr uint32_t kFlags = kUart0 + 0x018;
-constexpr uint32_t kRxEmpty = 1u << 4;
-constexpr uint32_t kTxFull = 1u << 5;
-constexpr uint32_t kBaudInteger = kUart0 + 0x024;
-constexpr uint32_t kBaudFraction = kUart0 + 0x028;
-constexpr uint32_t kLineControl = kUart0 + 0x02C;
-constexpr uint32_t k8BitsWithFifo = 0x70;
-constexpr uint32_t kControl = kUart0 + 0x030;
-constexpr uint32_t kUartTxRx = 0x301;
-
 // Returns the core's clock: what the board file says, or the crystal's when the PLL does not lock.
 uint32_t StartClock() {
   Register(kClockConfig) = kCrystal8Mhz | kBypassPll | kPllOff;
@@ -60,12 +49,7 @@ DriverState DriverInit() {
   [[maybe_unused]] const uint32_t settled = Register(kGpioGate);
   Register(kAlternate) = Register(kAlternate) | 3;
   Register(kDigital) = Register(kDigital) | 3;
-  const uint32_t divider = (core_hz * 4 + board_config::kBaud / 2) / board_config::kBaud;
-  Register(kControl) = 0;
-  Register(kBaudInteger) = divider >> 6;
-  Register(kBaudFraction) = divider & 63;
-  Register(kLineControl) = k8BitsWithFifo;
-  Register(kControl) = kUartTxRx;
+  StartUart(core_hz);
   return {core_hz, false};
 }
 
@@ -80,15 +64,6 @@ ResetCause DriverResetCause() {
   if ((status & (1u << 1 | 1u << 2)) != 0) return ResetCause::kPowerOn;
   if ((status & 1u) != 0) return ResetCause::kPin;
   return ResetCause::kUnknown;
-}
-
-bool DriverUartReady() { return (Register(kFlags) & kTxFull) == 0; }
-
-void DriverUartSend(uint8_t byte) { Register(kData) = byte; }
-
-int UartRead() {
-  if ((Register(kFlags) & kRxEmpty) != 0) return -1;
-  return static_cast<int>(Register(kData) & 0xFF);
 }
 
 }  // namespace forge
