@@ -34,6 +34,11 @@ def precompiled_folder() -> Path:
     return cache_dir() / "precompiled"
 
 
+def platformio_folder() -> Path:
+    """Return where PlatformIO keeps what it needs for itself, apart from the user's own installation of it."""
+    return cache_dir() / "platformio"
+
+
 def cache_environment(project: Path) -> dict[str, str]:
     """Return the environment in which a compiler run finds the cache.
 
