@@ -1,12 +1,14 @@
 """The test report as one HTML page that needs nothing else: a person can send it to a colleague."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import jinja2
 
 from tflm_forge.reports.charts import latency_chart, layers_chart, soak_chart
-from tflm_forge.reports.text import TextTable, comparison_table, latency_words, layer_table
+from tflm_forge.reports.table import TextTable
+from tflm_forge.reports.text import comparison_table, latency_words, layer_table
 from tflm_forge.resources import data_dir
 from tflm_forge.verify.records import TestReport
 
@@ -24,6 +26,11 @@ class Tile:
 
 def report_to_html(report: TestReport) -> bytes:
     """Return a report as a page, in UTF-8."""
+    return render_page(_TEMPLATE, _context(report))
+
+
+def render_page(template: str, context: Mapping[str, Any]) -> bytes:
+    """Render a template of templates/report, with everything in it escaped, as UTF-8."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(data_dir("templates") / "report"),
         undefined=jinja2.StrictUndefined,
@@ -32,7 +39,7 @@ def report_to_html(report: TestReport) -> bytes:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    return environment.get_template(_TEMPLATE).render(_context(report)).encode()
+    return environment.get_template(template).render(context).encode()
 
 
 def _context(report: TestReport) -> dict[str, Any]:

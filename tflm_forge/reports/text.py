@@ -1,20 +1,11 @@
 """The test report as rows of tables and lines for a console."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tflm_forge.reports.table import TextTable
 from tflm_forge.verify.layers import describe_error
 from tflm_forge.verify.records import Comparison, Latency, Layers, TestReport
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextTable:
-    """A table: title, column heads, rows of cells, and which columns hold numbers."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    right: tuple[int, ...] = ()
 
 
 def check_table(report: TestReport) -> TextTable:
