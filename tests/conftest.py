@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.chromium import find_chromium
 from tests.firmware_builds import builds as builds
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,6 +34,8 @@ def _missing(mark: str) -> str:
         from tflm_forge.runtimes import load_runtime
 
         return "" if load_runtime("tflm").is_available() else "no TFLM tree is installed (forge runtime install tflm)"
+    if mark == "browser":
+        return "" if find_chromium() else "no Chromium (apt-get install chromium-headless-shell)"
     if mark == "hardware":
         return "" if os.environ.get("FORGE_TEST_PORT") else "no board: set FORGE_TEST_PORT"
     return ""
@@ -41,7 +44,7 @@ def _missing(mark: str) -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     reasons: dict[str, str] = {}
     for item in items:
-        for mark in ("tools", "models", "reference", "tflm", "hardware"):
+        for mark in ("tools", "models", "reference", "tflm", "browser", "hardware"):
             if item.get_closest_marker(mark):
                 if mark not in reasons:
                     reasons[mark] = _missing(mark)

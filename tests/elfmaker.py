@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 PROGBITS, SYMTAB, STRTAB, NOBITS = 1, 2, 3, 8
 WRITE, ALLOC, EXEC = 1, 2, 4
-FUNC, OBJECT = 2, 1
+NOTYPE, OBJECT, FUNC, FILE = 0, 1, 2, 4
+ARM, RISCV = 40, 243
+ABSOLUTE = 0xFFF1 - 1
+"""The part of a FILE symbol."""
 
 _HEADER_BYTES = 52
 _SEGMENT_BYTES = 32
@@ -25,16 +28,19 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Name:
-    """A symbol as it will be written; `part` is the number of its section."""
+    """A symbol as it will be written; `part` is the number of its section. In a file, local ones come first."""
 
     name: str
     value: int
     size: int
     kind: int
     part: int
+    is_local: bool = False
 
 
-def make_elf(parts: Sequence[Part], names: Sequence[Name], *, read_only: Sequence[tuple[int, int]] = ()) -> bytes:
+def make_elf(
+    parts: Sequence[Part], names: Sequence[Name], *, read_only: Sequence[tuple[int, int]] = (), machine: int = ARM
+) -> bytes:
     """Return an ELF with these sections and symbols; read_only are segments (address, size) without write access."""
     body = bytearray(_HEADER_BYTES + _SEGMENT_BYTES * len(read_only))
     headers = [bytes(_SECTION_BYTES)]
@@ -53,7 +59,9 @@ def make_elf(parts: Sequence[Part], names: Sequence[Name], *, read_only: Sequenc
     strings = bytearray(b"\0")
     table = bytearray(16)
     for name in names:
-        table += struct.pack("<3IBBH", len(strings), name.value, name.size, 0x10 | name.kind, 0, name.part + 1)
+        table += struct.pack(
+            "<3IBBH", len(strings), name.value, name.size, (0 if name.is_local else 0x10) | name.kind, 0, name.part + 1
+        )
         strings += name.name.encode() + b"\0"
     add(".symtab", SYMTAB, 0, 0, bytes(table), link=len(parts) + 2, entry=16)
     add(".strtab", STRTAB, 0, 0, bytes(strings))
@@ -61,7 +69,9 @@ def make_elf(parts: Sequence[Part], names: Sequence[Name], *, read_only: Sequenc
     identity = b"\x7fELF\x01\x01\x01" + bytes(9)
     places = (_HEADER_BYTES if read_only else 0, len(body))
     counts = (_SEGMENT_BYTES, len(read_only), _SECTION_BYTES, len(headers), len(headers) - 1)
-    body[:_HEADER_BYTES] = identity + struct.pack("<HHIIIIIHHHHHH", 2, 40, 1, 0, *places, 0, _HEADER_BYTES, *counts)
+    body[:_HEADER_BYTES] = identity + struct.pack(
+        "<HHIIIIIHHHHHH", 2, machine, 1, 0, *places, 0, _HEADER_BYTES, *counts
+    )
     for i, (address, size) in enumerate(read_only):
         at = _HEADER_BYTES + _SEGMENT_BYTES * i
         body[at : at + _SEGMENT_BYTES] = struct.pack("<8I", 1, 0, address, address, size, size, 5, 4)

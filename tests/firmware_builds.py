@@ -2,8 +2,10 @@
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +18,7 @@ from tflm_forge.link.messages import Space
 from tflm_forge.link.session import Session, open_session
 from tflm_forge.model import load_model
 from tflm_forge.runners.qemu import open_target
+from tflm_forge.size import Group, attribute
 
 ROOT = Path(__file__).resolve().parent.parent
 TIMEOUT_S = 400.0
@@ -75,9 +78,10 @@ class Builds:
         return folder
 
     def build_into(self, folder: Path, model: Path, board: str, *options: object) -> Done:
-        """Build firmware into a folder and expect that it works."""
+        """Build firmware into a folder; expect that it works, and that forge tells whose each byte of it is."""
         done = self.run("build", model, "--board", board, "-o", folder, *options)
         assert done.returncode == 0, done.stderr
+        check_totals(folder / "firmware.elf")
         return done
 
 
@@ -126,6 +130,31 @@ def sections_of(elf: Path) -> dict[str, tuple[int, int]]:
     ).stdout
     rows = [line.split() for line in output.splitlines() if line.startswith(".")]
     return {name: (int(address), int(size)) for name, size, address in rows}
+
+
+def loaded_sections_of(elf: Path) -> dict[str, int]:
+    """Return the sizes that `arm-none-eabi-size -A` gives to the sections that readelf flags as allocated."""
+    listing = subprocess.run(
+        ["arm-none-eabi-readelf", "-SW", elf], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    flagged = re.findall(
+        r"^ +\[ *\d+\] (\S+) +\S+ +[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ [0-9a-f]+ +(\w*) ", listing, re.MULTILINE
+    )
+    loaded = {name for name, flags in flagged if "A" in flags}
+    return {name: size for name, (_, size) in sections_of(elf).items() if size and name in loaded}
+
+
+def check_totals(elf: Path) -> None:
+    """Compare what forge attributes of each section with `arm-none-eabi-size -A`; next to nothing may be left over."""
+    found = attribute(elf)
+    sizes: Counter[str] = Counter()
+    for piece in found.pieces:
+        sizes[piece.section] += piece.size_bytes
+    assert sizes == loaded_sections_of(elf)
+    rows = {row.name: row for row in found.sum_by("group")}
+    for row in (rows.get(Group.OTHER), rows.get(Group.APPLICATION)):
+        assert row is None or row.flash_bytes < found.flash_bytes / 100, f"{elf}: {row}"
+    assert found.notes == ()
 
 
 def symbols_of(elf: Path) -> dict[str, tuple[int, int]]:

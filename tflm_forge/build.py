@@ -1,5 +1,6 @@
 """Orders the steps of one build: plan, render, compile, measure the arena, render and link again, prove."""
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,9 +14,10 @@ from tflm_forge.config import BuildSettings
 from tflm_forge.errors import UsageError
 from tflm_forge.generate import Arena, Project, fingerprint_project, generate_project
 from tflm_forge.link.answers import RegisteredOp
+from tflm_forge.manifest.measured import write_flash
 from tflm_forge.model import Model
-from tflm_forge.runtimes import plan_build
-from tflm_forge.toolchains import Firmware, cmake
+from tflm_forge.runtimes import BuildPlan, plan_build
+from tflm_forge.toolchains import Firmware, load_toolchain, publish
 from tflm_forge.verify.selfcheck import ExpectedFirmware
 
 LOCK_TIMEOUT_S = 900.0
@@ -89,7 +91,18 @@ def build_firmware(
             if arena.how != ESTIMATED:
                 write_record(folder, fingerprint, arena)
         project = generate_project(folder, model, board, plan, settings, arena, others)
-        return Build(project=project, firmware=cmake.publish(project, cmake.build(project)))
+        firmware = publish(folder, load_toolchain(settings.toolchain).build(project))
+        groups = functools.partial(_flash_groups, plan)
+        write_flash(folder, project.build_id.hex(), firmware.elf, groups)
+        return Build(project=project, firmware=firmware)
+
+
+def _flash_groups(plan: BuildPlan, elf: Path) -> dict[str, int]:
+    """Return the bytes of flash by kind of owner, in the order of a size report."""
+    from tflm_forge.size import GROUPS, attribute
+
+    sizes = {row.name: row.flash_bytes for row in attribute(elf, own_sources=plan.own_sources).sum_by("group")}
+    return {str(name): sizes[name] for name in GROUPS if sizes.get(name)}
 
 
 @contextmanager

@@ -4,6 +4,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from tflm_forge.errors import UsageError
+
 
 def write_if_changed(path: Path, content: bytes) -> bool:
     """Write a file whole or not at all, and only when its content differs; return whether it was written."""
@@ -20,3 +22,15 @@ def write_if_changed(path: Path, content: bytes) -> bool:
         Path(temporary).unlink(missing_ok=True)
         raise
     return True
+
+
+def write_output(path: Path, content: bytes) -> bool:
+    """Write a file that the user asked for, as `write_if_changed` does.
+
+    Raises:
+        UsageError: it can not be written.
+    """
+    try:
+        return write_if_changed(path, content)
+    except OSError as error:
+        raise UsageError(f"{path}: can not write: {error.strerror or error}") from error

@@ -1,7 +1,6 @@
 """Renders a firmware project: Model + Board + BuildPlan -> a folder that builds with or without forge."""
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,20 +10,23 @@ from typing import Any
 import jinja2
 
 from tflm_forge import __version__
-from tflm_forge.board import Board
+from tflm_forge.board import Board, driver_files
 from tflm_forge.config import BuildSettings
 from tflm_forge.errors import UsageError
 from tflm_forge.files import write_if_changed
 from tflm_forge.link.status import STATUSES
-from tflm_forge.manifest import MANIFEST_NAME, render_manifest
+from tflm_forge.manifest import MANIFEST_NAME, ManifestArena, make_manifest, render_embedded, render_manifest
+from tflm_forge.manifest.measured import add_measured
 from tflm_forge.model import Model, op_set
 from tflm_forge.model.resources import count_resource_variables, has_state
+from tflm_forge.ops.cpp import cpp_string
 from tflm_forge.ops.hash import op_hash
 from tflm_forge.resources import data_dir
 from tflm_forge.runtimes import BuildPlan
+from tflm_forge.runtimes._closure import list_files
 
 _ARENA_FILE = "src/arena.cc"
-_SAVING_NAME = "versus.json"
+_FACTS_NAME = "facts.yaml"
 _INCLUDE = re.compile(rb'^#include "([^"]+)"', re.MULTILINE)
 _LIST_NAME = ".forge-files"
 _BUILD_ID_BYTES = 16
@@ -112,16 +114,11 @@ def generate_project(
     files["src/forge_config.h"] = _render(
         "firmware/forge_config.h.j2", _config_context(models, board, plan, settings, build_id)
     )
-    files[MANIFEST_NAME] = render_manifest(
-        model,
-        board,
-        plan,
-        settings,
-        arena_bytes=arena.bytes,
-        arena_how=arena.how,
-        saving_bytes=_read_saving(folder, build_id.hex()),
-        others=others,
-    )
+    known_arena = ManifestArena(size_bytes=arena.bytes, how=arena.how)
+    manifest = make_manifest(models, board, plan, settings, arena=known_arena, folder=folder)
+    files[_FACTS_NAME] = render_embedded(manifest)
+    files[MANIFEST_NAME] = render_manifest(add_measured(manifest, folder, build_id.hex()))
+    _keep_off_sources(folder, plan)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         own = _list_own(folder)
@@ -148,23 +145,6 @@ def generate_project(
         build_id=build_id,
         others=tuple(others),
     )
-
-
-def write_saving(project: Project, saving_bytes: int) -> None:
-    """Keep how much flash registering all ops would cost more; the manifest of this very project has it from now on."""
-    fingerprint = fingerprint_project(project.model, project.board, project.plan, project.settings, project.others)
-    record = {"fingerprint": fingerprint, "saving_bytes": saving_bytes}
-    write_if_changed(project.folder / _SAVING_NAME, (json.dumps(record, indent=2) + "\n").encode())
-
-
-def _read_saving(folder: Path, fingerprint: str) -> int | None:
-    try:
-        record = json.loads((folder / _SAVING_NAME).read_text(encoding="utf-8"))
-        if record["fingerprint"] == fingerprint:
-            return int(record["saving_bytes"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return None
 
 
 def fingerprint_project(
@@ -199,7 +179,10 @@ def _render_files(
         "resource_variables": counts if len(models) > 1 else counts[0],
         "forge_version": __version__,
         "runtime_root": "${CMAKE_SOURCE_DIR}/runtime" if plan.headers else plan.root.as_posix(),
-        "app_sources": sorted(f"src/{name}" for name in sources if name.endswith((".cc", ".S"))),
+        "app_sources": [
+            *sorted(f"src/{name}" for name in sources if name.endswith((".cc", ".S"))),
+            *plan.own.sources,
+        ],
     }
     files = {f"src/{name}": _render(template, context) for name, template in sources.items()}
     files["src/forge_config.h"] = _render(
@@ -207,14 +190,40 @@ def _render_files(
     )
     context["runtime_users"] = _runtime_users(files)
     files["linker.ld"] = _render("firmware/linker.ld.j2", context)
-    files["CMakeLists.txt"] = _render("cmake/CMakeLists.txt.j2", context)
-    files["toolchain.cmake"] = _render("cmake/toolchain.cmake.j2", context)
+    if settings.toolchain == "platformio":
+        files.update(_render_platformio(context, files))
+    else:
+        files.update(_render_cmake(context))
+    files.update(zip(model_files, (model.data for model in models), strict=True))
+    return files
+
+
+def _render_cmake(context: Mapping[str, Any]) -> dict[str, bytes]:
+    plan: BuildPlan = context["plan"]
+    own = {file.name: file.path.read_bytes() for file in plan.own.files}
+    files = {name: _render(f"cmake/{name}.j2", context) for name in ("CMakeLists.txt", "toolchain.cmake")}
     if plan.precompiled_headers:
         files["precompile.cmake"] = _render("cmake/precompile.cmake.j2", context)
-    files.update(zip(model_files, (model.data for model in models), strict=True))
     if plan.headers:
-        for name in (*plan.headers, *plan.sources):
-            files[f"runtime/{name}"] = (plan.root / name).read_bytes()
+        files.update((f"runtime/{name}", (plan.root / name).read_bytes()) for name in (*plan.headers, *plan.sources))
+    return {**files, **own}
+
+
+def _render_platformio(context: Mapping[str, Any], application: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the files that make a project PlatformIO's: its settings, its local platform, the runtime as a library.
+
+    Further template context: library, its name and folder below lib/; library_version.
+    """
+    plan: BuildPlan = context["plan"]
+    library = f"{plan.runtime}_runtime"
+    context = {**context, "library": library, "library_version": __version__}
+    folder = data_dir("templates") / "platformio"
+    names = [path.relative_to(folder).as_posix() for path in folder.rglob("*.j2")]
+    files = {name.removesuffix(".j2"): _render(f"platformio/{name}", context) for name in names}
+    files[f"lib/{library}/library.json"] = files.pop("library.json")
+    files.update((f"src/{file.name}", file.path.read_bytes()) for file in plan.own.files)
+    needed = list_files(plan, [*application.values(), *(file.path.read_bytes() for file in plan.own.files)])
+    files.update((f"lib/{library}/{name}", (plan.root / name).read_bytes()) for name in needed)
     return files
 
 
@@ -227,7 +236,8 @@ def _runtime_users(files: Mapping[str, bytes]) -> list[str]:
         more = {name for name, found in includes.items() if any(f"src/{path.decode()}" in users for path in found)}
         grown = not more <= users
         users |= more
-    return sorted(name for name in users if name.endswith(".cc"))
+    # What a user's own sources include is what they say, whatever was precompiled.
+    return sorted(name for name in users if name.endswith(".cc") and name.startswith("src/"))
 
 
 def model_file(index: int) -> str:
@@ -241,8 +251,7 @@ def _application_templates(board: Board, *, several: bool) -> dict[str, str]:
     names = {p.name for p in folder.iterdir() if p.is_file()} - {"linker.ld.j2", "forge_config.h.j2"}
     names.remove("interpreter.cc.j2" if several else "models.cc.j2")
     sources = {name.removesuffix(".j2"): f"firmware/{name}" for name in names}
-    sources["board.cc"] = f"firmware/boards/{board.driver}.cc"
-    return sources
+    return {**sources, **driver_files(board.driver)}
 
 
 def _config_context(
@@ -301,6 +310,16 @@ def _refuse_strangers(folder: Path, files: Mapping[str, bytes], own: set[str]) -
         )
 
 
+def _keep_off_sources(folder: Path, plan: BuildPlan) -> None:
+    """Refuse a folder in which the copies of the user's own sources would be the sources themselves."""
+    for file in plan.own.files:
+        if (folder / file.name).resolve() == file.path:
+            raise UsageError(
+                f"{folder}: holds {file.name}, a source of your own, which forge would take for its copy",
+                hint="Choose another folder with -o.",
+            )
+
+
 def _holds(path: Path, content: bytes) -> bool:
     return path.is_file() and path.read_bytes() == content
 
@@ -325,15 +344,9 @@ def template_environment() -> jinja2.Environment:
             autoescape=False,
         )
         _cached.filters.update(
-            cpp_string=_cpp_string, cpp_comment=_cpp_comment, cpp_bytes=_cpp_bytes, bytes_of_hex=bytes.fromhex
+            cpp_string=cpp_string, cpp_comment=_cpp_comment, cpp_bytes=_cpp_bytes, bytes_of_hex=bytes.fromhex
         )
     return _cached
-
-
-def _cpp_string(text: str) -> str:
-    """Return a C++ string literal; whatever a model's names hold can not leave it."""
-    plain = "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in text.encode())
-    return f'"{plain}"'
 
 
 def _cpp_comment(text: str) -> str:

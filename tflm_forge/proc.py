@@ -24,6 +24,7 @@ _INSTALL_HINTS: dict[str, str] = {
     "ccache": "sudo apt-get install ccache",
     "gdb-multiarch": "sudo apt-get install gdb-multiarch",
     "git": "sudo apt-get install git",
+    "g++": "sudo apt-get install g++",
 }
 
 

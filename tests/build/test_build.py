@@ -81,9 +81,6 @@ def test_size_agrees_with_the_binutils(digits: Path, builds: Builds) -> None:
     assert 0 <= (digits / "firmware.bin").stat().st_size - size["flash_bytes"] < 64
     assert size["flash_bytes"] == size["model_bytes"] + size["code_bytes"] + size["constant_bytes"]
     assert size["code_bytes"] == sections_of(elf)[".text"][1]
-    places = {place for name, place in symbols.items() if place[0] < 0x20000000 and name != "g_model_data"}
-    largest = sorted((size for _, size in places), reverse=True)
-    assert [entry["bytes"] for entry in size["largest"]] == largest[: len(size["largest"])]
 
 
 def test_build_reports_as_json_and_as_text(digits: Path, builds: Builds) -> None:

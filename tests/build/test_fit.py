@@ -43,6 +43,8 @@ def test_model_larger_than_flash(builds: Builds, tmp_path: Path) -> None:
     # The code takes more than 8 and less than 48 KB beside the model.
     assert 8_000 < MICROBIT_FLASH + int(over[1]) - len(data) < 48_000
     assert f"the model alone is {len(data)} bytes" in done.stderr
+    assert "model weights 300,000" in done.stderr
+    assert re.search(r"operators [\d,]+", done.stderr), done.stderr
     assert "`forge boards`" in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
@@ -68,6 +70,7 @@ def test_given_arena_larger_than_ram_says_by_how_much(builds: Builds, tmp_path: 
     assert over is not None, done.stderr
     assert 20000 - MICROBIT_RAM < int(over[1]) < 20000
     assert "the tensor arena is 20000 bytes" in done.stderr
+    assert "tensor arena 20,000; stack 2,048" in done.stderr
     _expect_no_firmware(tmp_path / "out")
 
 

@@ -49,7 +49,7 @@ def _compressed() -> bytes:
 
 REFUSED = {
     "hybrid": (_hybrid, ("FULLY_CONNECTED", "'dense'", "hybrid quantization", "representative dataset")),
-    "mixed": (_mixed, ("'dense'", "INT8 weights", "NEG", "'negative'", "takes FLOAT32")),
+    "mixed": (_mixed, ("'float_dense'", "INT8 weights", "NEG", "'negative'", "takes FLOAT32")),
     "compressed": (_compressed, ("COMPRESSION_METADATA", "before compression")),
 }
 

@@ -13,10 +13,11 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"errors", ""}),
     frozenset({"proc", "resources", "registry", "files", "objects"}),
     frozenset({"ops", "model", "board", "config"}),
+    frozenset({"doctor"}),
     frozenset({"runtimes"}),
     frozenset({"manifest", "elf"}),
-    frozenset({"generate", "toolchains", "runners", "link", "size"}),
-    frozenset({"gates", "verify", "arena", "reports", "build", "versus", "explain"}),
+    frozenset({"generate", "scaffold", "toolchains", "runners", "link", "size"}),
+    frozenset({"environment", "gates", "verify", "arena", "reports", "build", "versus", "costs", "explain"}),
     frozenset({"console"}),
     frozenset({"commands", "cli", "__main__"}),
 )
@@ -26,8 +27,9 @@ DOORS = {
     "rich": {"console.py"},
     "subprocess": {"proc.py"},
     "serial": {"link/port.py"},
-    "elftools": {"elf.py", "size/"},
+    "elftools": set(),
     "jinja2": {"generate.py", "reports/html.py"},
+    "yaml": {"manifest/"},
 }
 
 

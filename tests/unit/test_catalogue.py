@@ -15,11 +15,11 @@ from tflm_forge.ops.catalogue import (
     CatalogueOp,
     activation_types,
     find_by_name,
-    find_obstacles,
     parse_allow_versions,
 )
+from tflm_forge.ops.obstacles import Obstacle, list_obstacles
 from tflm_forge.resources import bundled_dir
-from tflm_forge.runtimes import bundled, load_runtime, plan_build
+from tflm_forge.runtimes import bundled, find_reasons, load_runtime, plan_build
 
 RELU = tflite.BuiltinOperator.RELU
 BUNDLED = bundled.catalogue()
@@ -56,16 +56,20 @@ def _catalogue(**changes: object) -> Catalogue:
     return Catalogue(runtime="small", version="1", ops={op.key: op})
 
 
-def _obstacles(data: bytes, catalogue: Catalogue, **allowed: int) -> tuple[str, ...]:
-    return find_obstacles(op_set(read_model(data, name="m")), catalogue, allow_versions=allowed)
+def _obstacles(data: bytes, catalogue: Catalogue, **allowed: int) -> tuple[Obstacle, ...]:
+    return list_obstacles(op_set(read_model(data, name="m")), catalogue, allow_versions=allowed)
 
 
 def test_what_the_catalogue_has_has_no_obstacle() -> None:
     assert _obstacles(make_single_op_model("RELU", version=2), _catalogue()) == ()
 
 
+def _reasons(data: bytes, catalogue: Catalogue) -> tuple[str, ...]:
+    return find_reasons(read_model(data, name="m"), catalogue)
+
+
 def test_absent_op_names_op_layer_and_runtime() -> None:
-    (reason,) = _obstacles(make_single_op_model("TANH"), _catalogue())
+    (reason,) = _reasons(make_single_op_model("TANH"), _catalogue())
     assert "TANH" in reason
     assert "'output'" in reason
     assert "small 1 has no such op" in reason
@@ -73,16 +77,18 @@ def test_absent_op_names_op_layer_and_runtime() -> None:
 
 def test_custom_op_is_found_by_its_exact_name() -> None:
     catalogue = _catalogue(builtin_code=tflite.BuiltinOperator.CUSTOM, custom_name="Mine", name="Mine")
-    assert _obstacles(make_single_op_model("CUSTOM", custom_name="Mine"), catalogue) == ()
-    (reason,) = _obstacles(make_single_op_model("CUSTOM", custom_name="mine"), catalogue)
+    assert _reasons(make_single_op_model("CUSTOM", custom_name="Mine"), catalogue) == ()
+    (reason,) = _reasons(make_single_op_model("CUSTOM", custom_name="mine"), catalogue)
     assert "no such custom op" in reason
+    assert "Nearest: 'Mine'" in reason
 
 
 @pytest.mark.parametrize(("version", "allowed", "count"), [(2, 0, 0), (3, 0, 1), (3, 2, 1), (3, 3, 0), (3, 9, 0)])
 def test_version_over_the_limit_needs_the_users_word(version: int, allowed: int, count: int) -> None:
-    reasons = _obstacles(make_single_op_model("RELU", version=version), _catalogue(), RELU=allowed)
-    assert len(reasons) == count
-    assert all("needs version 3" in reason and "up to version 2" in reason for reason in reasons)
+    found = _obstacles(make_single_op_model("RELU", version=version), _catalogue(), RELU=allowed)
+    assert len(found) == count
+    assert all("needs version 3" in each.words and "up to version 2" in each.words for each in found)
+    assert all("--allow-version RELU=3" in each.remedy for each in found)
 
 
 def test_types_are_those_of_the_activations() -> None:
@@ -98,9 +104,10 @@ def test_types_are_those_of_the_activations() -> None:
 
 
 def test_refused_type_names_those_that_are_taken() -> None:
-    (reason,) = _obstacles(make_single_op_model("RELU", (((1, 4), "INT16"),), ((1, 4), "INT16")), _catalogue())
-    assert "INT16" in reason
-    assert "takes INT8, FLOAT32" in reason
+    (found,) = _obstacles(make_single_op_model("RELU", (((1, 4), "INT16"),), ((1, 4), "INT16")), _catalogue())
+    assert found.rule == "int16x8-unsupported"
+    assert "INT16" in found.words
+    assert "takes INT8, FLOAT32" in found.words
     anything = _catalogue(types=())
     assert _obstacles(make_single_op_model("RELU", (((1, 4), "INT16"),), ((1, 4), "INT16")), anything) == ()
 
@@ -111,9 +118,9 @@ def test_refused_type_names_those_that_are_taken() -> None:
         (
             "FLOAT32",
             "INT8",
-            "FLOAT32 input with INT8 weights: runtime small 1 does not take them (hybrid quantization)",
+            "FLOAT32 input with INT8 weights (hybrid quantization): runtime small 1 does not take them",
         ),
-        ("INT8", "INT16", "INT8 input with INT16 weights: runtime small 1 does not take them"),
+        ("INT8", "INT16", "INT8 input with INT16 weights: runtime small 1 takes weights of INT8, INT4"),
         ("INT8", "INT8", ""),
     ],
 )
@@ -121,8 +128,10 @@ def test_weights_are_looked_at_by_the_activations(activation: str, weights: str,
     data = make_single_op_model("RELU", (((1, 4), activation), ((1, 4), weights)), ((1, 4), activation))
     found = _obstacles(data, _catalogue(weights={"FLOAT32": ("FLOAT32",), "INT8": ("INT8", "INT4")}))
     assert len(found) == bool(words)
-    assert all(words in reason and "RELU" in reason and "'output'" in reason for reason in found)
-    assert ("representative dataset" in "".join(found)) == (activation == "FLOAT32")
+    assert all(words in each.words and each.use.name == "RELU" for each in found)
+    assert [each.rule for each in found if "representative dataset" in each.remedy] == (
+        ["hybrid-quantization"] if activation == "FLOAT32" else []
+    )
 
 
 def test_allow_version_options() -> None:

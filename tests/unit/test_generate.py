@@ -20,6 +20,7 @@ from tflm_forge.config import BuildSettings
 from tflm_forge.errors import ModelError, UsageError
 from tflm_forge.generate import Arena, Project, fingerprint_project, generate_project
 from tflm_forge.model import Model, load_model, read_model
+from tflm_forge.ops.cpp import cpp_string
 from tflm_forge.runtimes import plan_build
 
 DIGITS = EXAMPLES / "digits" / "digits.tflite"
@@ -93,8 +94,9 @@ def test_the_highest_version_of_any_model_counts() -> None:
 
 
 def test_types_of_any_model_decide_the_registration() -> None:
-    both = [(((1, 4), type_),) for type_ in ("INT8", "FLOAT32")]
-    models = [read_model(make_single_op_model("SOFTMAX", row, row[0]), name="m") for row in both]
+    both = [(((1, 4), type_),) * 2 for type_ in ("INT8", "FLOAT32")]
+    add = "AddOptions", {"fused_activation_function": "NONE"}
+    models = [read_model(make_single_op_model("ADD", row, row[0], options=add), name="m") for row in both]
     core = load_board("stm32f4").core
     (alone,) = plan_build(models[0], core, SETTINGS).registrations
     (together,) = plan_build(models[0], core, SETTINGS, models[1:]).registrations
@@ -276,7 +278,7 @@ def test_names_of_a_model_break_no_file(tmp_path: Path) -> None:
 
 @given(st.text())
 def test_cpp_strings_hold_any_text(text: str) -> None:
-    literal = module._cpp_string(text)
+    literal = cpp_string(text)
     assert literal[0] == literal[-1] == '"'
     assert re.fullmatch(r'(?:[^"\\?\n]|\\[0-7]{3})*', literal[1:-1], re.ASCII)
     # Octal escapes of three digits and printable ASCII mean the same in Python's bytes.

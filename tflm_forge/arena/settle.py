@@ -16,7 +16,7 @@ from tflm_forge.model import Model
 from tflm_forge.proc import has_tool
 from tflm_forge.runners.qemu import PROGRAM as QEMU
 from tflm_forge.runtimes import BuildPlan
-from tflm_forge.toolchains import Firmware, cmake
+from tflm_forge.toolchains import Firmware, load_toolchain, publish
 
 ESTIMATED = "estimated"
 
@@ -73,7 +73,7 @@ def _measure_on_port(
 ) -> Arena:
     measuring = replace(settings, measures_arena=True)
     project, firmware, limit = _build_with_largest(folder, models, board, plan, measuring, _guess(models), report)
-    cmake.publish(project, firmware)
+    publish(project.folder, firmware)
     report(f"measuring the tensor arena on {port}")
     with open_session(port, baud=board.baud) as session:
         if session.connect().build_id != project.build_id:
@@ -136,9 +136,10 @@ def _build_with_largest(
     model, *others = models
     names = ", ".join(each.name for each in models)
     report(f"building {names} for {board.name} with runtime {plan.runtime} {plan.version}")
+    build = load_toolchain(settings.toolchain).build
     project = generate_project(folder, model, board, plan, settings, arena, others)
     try:
-        return project, cmake.build(project), arena.bytes
+        return project, build(project), arena.bytes
     except FitError as error:
         over = error.bytes_over.get(board.ram.name, 0)
         left = (arena.bytes - over) // STEP_BYTES * STEP_BYTES
@@ -146,4 +147,4 @@ def _build_with_largest(
             raise
         smaller = Arena(bytes=left, how=ESTIMATED)
         project = generate_project(folder, model, board, plan, settings, smaller, others)
-        return project, cmake.build(project), left
+        return project, build(project), left

@@ -2,14 +2,14 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tflm_forge.config import BuildSettings, Config, Optimize, Profile, load_config
+from tflm_forge.config import CONFIG_NAME, BuildSettings, Config, Optimize, Profile, Toolchain, load_config
 from tflm_forge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,6 +35,10 @@ OutputOption = Annotated[
 RuntimeOption = Annotated[
     str | None,
     typer.Option("--runtime", metavar="RUNTIME", help="tflm or bundled; default tflm when installed, else bundled."),
+]
+ToolchainOption = Annotated[
+    Toolchain | None,
+    typer.Option("--toolchain", "--for", help="What drives the compiler: cmake (default) or platformio."),
 ]
 ProfileOption = Annotated[
     Profile | None,
@@ -117,6 +121,7 @@ def collect_job(
     strip_error_strings: StripOption = None,
     arena: ArenaOption = None,
     allow_version: AllowVersionOption = None,
+    toolchain: ToolchainOption = None,
 ) -> Job:
     """Lay a command's options over forge.toml of the current folder, and read the model and the board.
 
@@ -124,7 +129,6 @@ def collect_job(
         UsageError: no model or no board is named, or forge.toml or an option is wrong.
         ModelError: the model can not be read.
     """
-    from tflm_forge.board import load_board
     from tflm_forge.model import load_model
     from tflm_forge.ops.catalogue import parse_allow_versions
     from tflm_forge.runtimes import default_runtime
@@ -137,7 +141,7 @@ def collect_job(
     board_name = board or table.board
     if board_name is None:
         raise UsageError("no board given", hint="Add --board NAME; `forge boards` lists them.")
-    target = load_board(board_name)
+    target = choose_board(board_name)
     other_paths = tuple(others or table.with_)
     _refuse_too_many(other_paths)
     return Job(
@@ -154,6 +158,9 @@ def collect_job(
             strip_error_strings=table.strip_error_strings if strip_error_strings is None else strip_error_strings,
             arena_bytes=arena if arena is not None else table.arena_bytes,
             allow_versions=parse_allow_versions([*table.allow_version, *(allow_version or [])]),
+            toolchain=toolchain or table.toolchain or "cmake",
+            own_ops=config.op,
+            silence=collect_silence(config),
         ),
         folder=output
         or table.output
@@ -161,6 +168,34 @@ def collect_job(
         others=tuple(load_model(other) for other in other_paths),
         other_paths=other_paths,
     )
+
+
+def choose_board(name: str) -> "Board":
+    """Read a board, and say aloud when its file hides another with the same name.
+
+    Raises:
+        UsageError: there is no such board, or its file is wrong.
+    """
+    from tflm_forge.board import load_board
+    from tflm_forge.console import show_warning
+
+    board = load_board(name)
+    if board.shadows is not None:
+        show_warning(f"board {board.name} is read from {board.path}, which hides {board.shadows}")
+    return board
+
+
+def collect_silence(config: Config) -> Mapping[str, str]:
+    """Return the doctor's rules that forge.toml silences, with the reasons.
+
+    Raises:
+        UsageError: there is no such rule, or no reason.
+    """
+    if config.doctor.silence:
+        from tflm_forge.doctor import check_silence
+
+        check_silence(config.doctor.silence, f"{CONFIG_NAME}: [doctor] silence")
+    return config.doctor.silence
 
 
 def _refuse_too_many(others: tuple[Path, ...]) -> None:

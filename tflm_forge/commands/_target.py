@@ -1,4 +1,4 @@
-"""Opens sessions for the commands that talk to a device, and runs the layers' firmware."""
+"""Gets firmware onto what a command talks to, and opens sessions with it."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tflm_forge.commands._flashing import Way, find_flashed_port, flash_board, open_empty_machine
 from tflm_forge.commands._options import Job
 
 if TYPE_CHECKING:
@@ -15,37 +16,35 @@ if TYPE_CHECKING:
     from tflm_forge.verify.layers import LayerValues
     from tflm_forge.verify.records import Layers
 
-AUTO_PORT = "auto"
 LAYERS_FOLDER = "layers"
 
 
-def choose_port(board: "Board", port: str | None) -> str | None:
-    """Return the port's URL; None: the board's emulator.
+@contextlib.contextmanager
+def open_job(board: "Board", elf: Path, way: Way) -> "Iterator[Session]":
+    """Open a session with firmware on a board or in its emulator; faults are explained with the ELF.
 
-    Without `--port` the emulator is used; a board that has none, or `--port auto`, is found by its USB ids.
+    Args:
+        board: the board.
+        elf: the firmware.
+        way: how it gets there.
 
     Raises:
-        DeviceError: no board of the kind is connected, or several are.
+        UsageError, ToolError, FitError, DeviceError: as flashing, the emulator and the port raise them.
     """
-    if port is not None and port != AUTO_PORT:
-        return port
-    if port is None and board.emulator is not None:
-        return None
-    from tflm_forge.link.ports import find_port
-
-    return find_port(board.name, board.usb_ids)
-
-
-@contextlib.contextmanager
-def open_job(board: "Board", elf: Path, port: str | None) -> "Iterator[Session]":
-    """Open a session with the board on the port, or with the board's emulator; faults are explained with the ELF."""
     from tflm_forge.link.failures import RefusedError
     from tflm_forge.link.session import open_session
     from tflm_forge.runners.qemu import open_target
     from tflm_forge.verify.faults import explain_refusal
 
+    port, flashing = way.port, way.flashing
     with contextlib.ExitStack() as stack:
-        if port is None:
+        if flashing is not None and flashing.is_emulated:
+            _, session = stack.enter_context(open_empty_machine(board, elf, flashing))
+        elif flashing is not None:
+            flash_board(flashing, flashing.job(board, elf, port))
+            url = port or find_flashed_port(board, flashing)
+            session = stack.enter_context(open_session(url, baud=board.baud))
+        elif port is None:
             target = stack.enter_context(open_target(board, elf))
             session = stack.enter_context(open_session(target.url, target=target))
         else:
@@ -64,19 +63,25 @@ def ask_layers(job: Job, case: "Case") -> "LayerValues":
     """
     from tflm_forge.errors import CheckError
     from tflm_forge.verify.layers import LayerValues
-    from tflm_forge.verify.reference import InterpreterReference, has_interpreter
+    from tflm_forge.verify.reference import InterpreterReference, find_references, has_interpreter
 
     if not has_interpreter():
         raise CheckError(
             "the values of layers come from the TFLM interpreter, which is not installed",
             hint="pip install 'tflm-forge[reference]'",
         )
-    reference = InterpreterReference(job.model)
+    references = find_references(job.model, job.settings.own_ops)
+    reference = InterpreterReference(job.model, references=references)
     wanted = sorted({o.outputs[0] for o in job.model.subgraphs[0].operators if o.outputs})
     return LayerValues(case=case, reference=reference.title, tensors=reference.tensors(case, wanted))
 
 
-def compare_job_layers(job: Job, values: "LayerValues", port: str | None, report: Callable[[str], None]) -> "Layers":
+def compare_job_layers(
+    job: Job,
+    values: "LayerValues",
+    way: Way,
+    report: Callable[[str], None],
+) -> "Layers":
     """Build firmware that keeps all tensors, run a case on it, and compare every operator with the interpreter.
 
     Raises:
@@ -91,7 +96,7 @@ def compare_job_layers(job: Job, values: "LayerValues", port: str | None, report
     settings = replace(job.settings, keep_tensors=True, arena_bytes=None)
     built = build_firmware(job.folder / LAYERS_FOLDER, job.model, job.board, settings, report)
     with (
-        open_job(job.board, built.firmware.elf, port) as session,
+        open_job(job.board, built.firmware.elf, way) as session,
         show_steps(f"comparing {len(values.tensors)} layers on {session.url}") as on_step,
     ):
         return compare_layers(session, job.model, values, lambda done, total: on_step("layers", done, total))

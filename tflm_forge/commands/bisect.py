@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tflm_forge.commands._flashing import GdbServerOption, RunnerOption, SerialNumberOption
 from tflm_forge.commands._options import Job, JsonOption, takes_job
 
 if TYPE_CHECKING:
@@ -25,15 +26,20 @@ def run(
             "--port", metavar="URL", help="A board that runs the layers' firmware, or auto; else the emulator."
         ),
     ] = None,
+    runner: RunnerOption = None,
+    serial_number: SerialNumberOption = None,
+    gdb_server: GdbServerOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Build firmware that keeps all tensors, compare each operator's output, name the first that differs.
 
-    The firmware is built into the folder `layers` of the project's folder. Exit 0 only when all operators agree.
+    The firmware is built into the folder `layers` of the project's folder; with --runner a board is flashed with it,
+    and keeps it. Exit 0 only when all operators agree.
 
     Example: forge bisect model.tflite --board stm32f4 --inputs test_data.npz --sample 3
     """
-    from tflm_forge.commands._target import ask_layers, choose_port, compare_job_layers
+    from tflm_forge.commands._flashing import choose_way
+    from tflm_forge.commands._target import ask_layers, compare_job_layers
     from tflm_forge.console import show_json, show_note, show_table, show_text
     from tflm_forge.errors import CheckError, UsageError
     from tflm_forge.reports.json import layers_to_json
@@ -43,8 +49,15 @@ def run(
     if job.others:
         raise UsageError("forge bisect compares the layers of one model", hint="Name it alone, without --with.")
     case = _choose_case(job, inputs or job.config.test.inputs, sample, seed)
-    url = choose_port(job.board, port or job.config.test.port)
-    layers = compare_job_layers(job, ask_layers(job, case), url, show_note)
+    way = choose_way(
+        job.board,
+        job.config,
+        port=port or job.config.test.port,
+        runner=runner,
+        serial_number=serial_number,
+        gdb_server=gdb_server,
+    )
+    layers = compare_job_layers(job, ask_layers(job, case), way, show_note)
     part = check_layers(layers)
     if as_json:
         show_json(layers_to_json(layers))

@@ -10,7 +10,7 @@ from tflm_forge.commands._options import Job, JsonOption, takes_job
 if TYPE_CHECKING:
     from tflm_forge.build import Build
     from tflm_forge.generate import ArenaParts
-    from tflm_forge.size import SizeReport
+    from tflm_forge.size import Attribution
 
 
 MeasureOption = Annotated[
@@ -29,11 +29,10 @@ def run(job: Job, measure_on: MeasureOption = None, as_json: JsonOption = False)
     """
     from tflm_forge.build import build_firmware
     from tflm_forge.console import show_json, show_note, show_table
-    from tflm_forge.elf import read_elf
-    from tflm_forge.size import measure_size
+    from tflm_forge.size import attribute
 
     built = build_firmware(job.folder, job.model, job.board, job.settings, show_note, job.others, measure_on)
-    size = measure_size(read_elf(built.firmware.elf))
+    size = attribute(built.firmware.elf, own_sources=built.project.plan.own_sources)
     if as_json:
         show_json(_as_json(built, size))
     else:
@@ -41,7 +40,7 @@ def run(job: Job, measure_on: MeasureOption = None, as_json: JsonOption = False)
         show_table(f"Built {names} for {job.board.name}", ("", ""), _as_rows(built, size))
 
 
-def _as_json(built: "Build", size: "SizeReport") -> dict[str, object]:
+def _as_json(built: "Build", size: "Attribution") -> dict[str, object]:
     project = built.project
     return {
         "tflm_forge_build": 1,
@@ -57,7 +56,7 @@ def _as_json(built: "Build", size: "SizeReport") -> dict[str, object]:
     }
 
 
-def _as_rows(built: "Build", size: "SizeReport") -> list[tuple[str, object]]:
+def _as_rows(built: "Build", size: "Attribution") -> list[tuple[str, object]]:
     project = built.project
     plan, flash, ram = project.plan, project.board.flash, project.board.ram
     return [

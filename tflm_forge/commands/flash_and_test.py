@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tflm_forge.commands._flashing import EraseOption, GdbServerOption, RunnerOption, SerialNumberOption, Way
 from tflm_forge.commands._options import Job, JsonOption, takes_job
 
 if TYPE_CHECKING:
@@ -71,19 +72,24 @@ def run(
         str | None,
         typer.Option("--port", metavar="URL", help="A board that runs this firmware, or auto; else the emulator."),
     ] = None,
+    runner: RunnerOption = None,
+    erase: EraseOption = False,
+    serial_number: SerialNumberOption = None,
+    gdb_server: GdbServerOption = None,
     junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML as well.")] = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write one HTML page as well.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Build when needed, run on the target, check everything; exit 0 only when all of it passed.
 
-    The parts, in this order: self-check, your inputs, random numbers and boundaries compared with a reference,
-    latency, soak, and every layer. The report is kept in the project's folder as report.json.
+    The target is the board's emulator; with --runner a board that is flashed first, with --port one that runs this
+    firmware already. The parts, in this order: self-check, your inputs, random numbers and boundaries compared with a
+    reference, latency, soak, and every layer. The report is kept in the project's folder as report.json.
 
     Example: forge flash-and-test model.tflite --board stm32f4 --inputs test_data.npz
     """
     from tflm_forge.build import build_firmware
-    from tflm_forge.commands._target import choose_port
+    from tflm_forge.commands._flashing import choose_way
     from tflm_forge.console import show_json, show_note
     from tflm_forge.errors import CheckError
     from tflm_forge.reports.json import report_to_json
@@ -106,10 +112,19 @@ def run(
         if soak is None
         else SoakOptions(loops=soak, limit_s=None, stateful=stateful),
         clock_hz=job.board.clock_hz,
+        own_ops=job.settings.own_ops,
     )
-    url = choose_port(job.board, port or test.port)
+    way = choose_way(
+        job.board,
+        job.config,
+        port=port or test.port,
+        runner=runner,
+        erase=erase,
+        serial_number=serial_number,
+        gdb_server=gdb_server,
+    )
     built = build_firmware(job.folder, job.model, job.board, job.settings, show_note, job.others)
-    report = _run_parts(job, built, options, url, record)
+    report = _run_parts(job, built, options, way, record)
     _keep(job.folder, report, junit, html)
     if as_json:
         show_json(report_to_json(report))
@@ -120,9 +135,7 @@ def run(
         raise CheckError(f"{job.model.name} on {job.board.name} did not pass", reasons=failed[:_MOST_REASONS])
 
 
-def _run_parts(
-    job: Job, built: "Build", options: "SuiteOptions", port: str | None, record: Path | None
-) -> "TestReport":
+def _run_parts(job: Job, built: "Build", options: "SuiteOptions", way: Way, record: Path | None) -> "TestReport":
     from tflm_forge.commands._target import open_job
     from tflm_forge.console import show_progress, show_steps
     from tflm_forge.verify.parts import LAYERS
@@ -139,13 +152,13 @@ def _run_parts(
         _record(job, plan, options, record)
     elf = built.firmware.elf
     with (
-        open_job(job.board, elf, port) as session,
+        open_job(job.board, elf, way) as session,
         show_steps(f"testing {len(plan.cases)} inputs on {session.url}") as on_step,
     ):
         report = run_suite(session, job.model, plan, replace(built.expected, elf=elf), on_step=on_step)
         if further:
             report = run_further(session, report, further, on_step=on_step)
-    return _with_layers(job, plan, report, port) if LAYERS in options.parts else report
+    return _with_layers(job, plan, report, way) if LAYERS in options.parts else report
 
 
 def _record(job: Job, plan: "SuitePlan", options: "SuiteOptions", path: Path) -> None:
@@ -153,14 +166,14 @@ def _record(job: Job, plan: "SuitePlan", options: "SuiteOptions", path: Path) ->
     from tflm_forge.errors import UsageError
     from tflm_forge.verify.golden import choose_reference, record_golden
 
-    reference = choose_reference(job.model, job.model_path, options.golden, options.reference)
+    reference = choose_reference(job.model, job.model_path, options.golden, options.reference, options.own_ops)
     if reference is None:
         raise UsageError("--record-golden needs a reference", hint="pip install 'tflm-forge[reference]'")
     record_golden(path, job.model, [case for case in plan.cases if case.is_comparable], reference)
     show_note(f"recorded {path}")
 
 
-def _with_layers(job: Job, plan: "SuitePlan", report: "TestReport", port: str | None) -> "TestReport":
+def _with_layers(job: Job, plan: "SuitePlan", report: "TestReport", way: Way) -> "TestReport":
     """Return the report with the part that compares every layer; skipped, with the reason, where that can not be."""
     from tflm_forge.commands._target import ask_layers, compare_job_layers
     from tflm_forge.console import show_note
@@ -173,7 +186,7 @@ def _with_layers(job: Job, plan: "SuitePlan", report: "TestReport", port: str | 
     def with_part(part: Part) -> "TestReport":
         return replace(report, parts=(*report.parts, part))
 
-    reason = _why_no_layers(report, port, no_reference=plan.options.no_reference)
+    reason = _why_no_layers(report, is_hardware=way.is_hardware, no_reference=plan.options.no_reference)
     if reason:
         return with_part(Part(name=LAYERS, checks=(), skipped=reason))
     case = next(iter(plan.cases), None) or make_random_cases(job.model, seed=plan.options.seed, count=1)[0]
@@ -182,7 +195,7 @@ def _with_layers(job: Job, plan: "SuitePlan", report: "TestReport", port: str | 
     except CheckError as error:
         return with_part(Part(name=LAYERS, checks=(), skipped=f"{error.message}. {error.hint}"))
     try:
-        layers = compare_job_layers(job, values, port, show_note)
+        layers = compare_job_layers(job, values, way, show_note)
     except FitError as error:
         reason = f"firmware that keeps all tensors does not fit: {error.message}"
         return with_part(Part(name=LAYERS, checks=(), skipped=reason))
@@ -191,14 +204,14 @@ def _with_layers(job: Job, plan: "SuitePlan", report: "TestReport", port: str | 
     return replace(with_part(check_layers(layers)), layers=layers)
 
 
-def _why_no_layers(report: "TestReport", port: str | None, *, no_reference: bool) -> str:
+def _why_no_layers(report: "TestReport", *, is_hardware: bool, no_reference: bool) -> str:
     """Return why the layers can not be compared, as far as that is known before it is tried."""
     from tflm_forge.verify.parts import SELF_CHECK
 
     if no_reference:
         return "no comparison: --no-reference"
-    if port is not None:
-        return "only in an emulator; on hardware flash the layers' firmware and run forge bisect --port"
+    if is_hardware:
+        return "only in an emulator; on hardware: forge bisect --runner, which flashes the layers' firmware"
     if any(not part.passed for part in report.parts if part.name == SELF_CHECK):
         return "the self-check did not pass"
     return ""

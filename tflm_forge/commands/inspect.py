@@ -1,40 +1,66 @@
-"""`forge inspect`: what a model is made of, and whether a runtime can run it."""
+"""`forge inspect`: what a model is made of, and whether a runtime, or which of several, can run it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tflm_forge.commands._options import JsonOption, RuntimeOption
+from tflm_forge.commands._options import JsonOption, RuntimeOption, collect_silence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tflm_forge.model import Finding, Model, OpUse, Tensor
+    from tflm_forge.config import Config
+    from tflm_forge.doctor import Finding
+    from tflm_forge.model import Model, OpUse, Tensor
     from tflm_forge.ops.catalogue import Catalogue
 
+    Verdict = tuple[str, Catalogue, Sequence[Finding]]
+
 _LABEL_COLUMNS = 60
+_SHOWN_AS_FACT = "min-runtime-version"
 
 
 def run(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The .tflite file.")],
     runtime: RuntimeOption = None,
+    runtimes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,NAME,...",
+            help="Compare runtimes: bundled, tflm, or trees as `forge runtime list` names them.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show a model's op set, inputs and outputs, and what stands against running it; exit 3 when something does.
 
+    With --runtimes: which of them can run it, and why the others can not; exit 3 when none can.
+
     Example: forge inspect model.tflite
     """
+    from tflm_forge.config import load_config
     from tflm_forge.console import show_json
-    from tflm_forge.errors import ModelError
-    from tflm_forge.model import find_findings, load_model, op_set
-    from tflm_forge.runtimes import default_runtime, find_reasons, load_runtime
+    from tflm_forge.errors import ModelError, UsageError
+    from tflm_forge.model import load_model, op_set
+    from tflm_forge.runtimes import default_runtime
 
+    if runtime and runtimes:
+        raise UsageError("--runtime and --runtimes exclude each other", hint="Name all of them in --runtimes.")
+    config = load_config(Path.cwd())
     loaded = load_model(model)
+    if runtimes is not None:
+        verdicts = [_judge(loaded, name, config) for name in _split_names(runtimes)]
+        if as_json:
+            show_json(_verdicts_json(loaded, verdicts))
+        else:
+            _show_verdicts(loaded, verdicts)
+        if not any(_runs(findings) for *_, findings in verdicts):
+            raise ModelError(f"{loaded.name}: none of these runtimes can run this model")
+        return
     ops = op_set(loaded)
-    findings = find_findings(loaded)
-    catalogue = load_runtime(runtime or default_runtime()).catalogue()
-    reasons = find_reasons(loaded, catalogue)
+    _, catalogue, findings = _judge(loaded, runtime or default_runtime(), config)
+    reasons = [finding.text for finding in findings if finding.stands]
     if as_json:
         show_json(_as_json(loaded, ops, findings, catalogue, reasons))
     else:
@@ -44,14 +70,102 @@ def run(
         raise ModelError(f"{loaded.name}: runtime {name} can not run this model", reasons=reasons)
 
 
+def _split_names(text: str) -> list[str]:
+    from tflm_forge.errors import UsageError
+
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise UsageError("--runtimes names none", hint="For example --runtimes bundled,tflm.")
+    return list(dict.fromkeys(names))
+
+
+def _judge(model: "Model", name: str, config: "Config") -> "Verdict":
+    """Return what the doctor finds about a model and a runtime; a tree of TFLM is named as `runtime list` names it."""
+    from tflm_forge.doctor import Subject, diagnose
+    from tflm_forge.ops.catalogue import parse_allow_versions
+    from tflm_forge.ops.own import add_own_ops
+
+    catalogue = add_own_ops(_find_catalogue(name), config.op)
+    allowed = parse_allow_versions(config.build.allow_version)
+    subject = Subject(model=model, catalogue=catalogue, allow_versions=allowed)
+    return name, catalogue, diagnose(subject, collect_silence(config))
+
+
+def _find_catalogue(name: str) -> "Catalogue":
+    import tflm_forge.runtimes as package
+    from tflm_forge.registry import list_names, unknown_name
+    from tflm_forge.runtimes import load_runtime
+    from tflm_forge.runtimes.tflm.install import find_installed, list_installed
+    from tflm_forge.runtimes.tflm.op_table import read_catalogue
+
+    runtimes, trees = list_names(package), list_installed()
+    if name in runtimes:
+        return load_runtime(name).catalogue()
+    if not any(name == tree.name or tree.version.startswith(name) for tree in trees):
+        raise unknown_name("runtime", name, (*runtimes, *(tree.name for tree in trees)))
+    return read_catalogue(installed=find_installed(name))
+
+
+def _runs(findings: "Sequence[Finding]") -> bool:
+    return not any(finding.stands for finding in findings)
+
+
+def _show_verdicts(model: "Model", verdicts: "Sequence[Verdict]") -> None:
+    from tflm_forge.console import show_table, show_text
+    from tflm_forge.model.metadata import min_runtime_version
+
+    rows = [
+        (name, f"{catalogue.runtime} {catalogue.version}", len(catalogue.ops), _verdict_words(findings))
+        for name, catalogue, findings in verdicts
+    ]
+    asked = min_runtime_version(model)
+    if asked:
+        show_text(f"{model.name}; the converter asks for TensorFlow Lite {asked}, which is not a version of TFLM")
+    show_table(f"Which runtime runs {model.name}", ("name", "runtime", "ops", "runs it"), rows, right=(2,))
+    for name, _, findings in verdicts:
+        for finding in findings:
+            if finding.stands:
+                show_text(f"{name}: {finding.id}: {finding.text}")
+
+
+def _verdict_words(findings: "Sequence[Finding]") -> str:
+    ids = dict.fromkeys(finding.id for finding in findings if finding.stands)
+    return f"no: {', '.join(ids)}" if ids else "yes"
+
+
+def _verdicts_json(model: "Model", verdicts: "Sequence[Verdict]") -> dict[str, object]:
+    from tflm_forge.commands.doctor import finding_json
+    from tflm_forge.model.metadata import min_runtime_version
+
+    return {
+        "tflm_forge_runtimes": 1,
+        "model": model.name,
+        "sha256": model.sha256,
+        "min_runtime_version": min_runtime_version(model) or None,
+        "runtimes": [
+            {
+                "name": name,
+                "runtime": catalogue.runtime,
+                "version": catalogue.version,
+                "ops": len(catalogue.ops),
+                "runs": _runs(findings),
+                "findings": [finding_json(finding) for finding in findings],
+            }
+            for name, catalogue, findings in verdicts
+        ],
+    }
+
+
 def _show(model: "Model", ops: "Sequence[OpUse]", findings: "Sequence[Finding]", catalogue: "Catalogue") -> None:
-    from tflm_forge.console import show_note, show_table
+    from tflm_forge.console import show_note, show_table, show_warning
+    from tflm_forge.model.metadata import min_runtime_version
     from tflm_forge.ops.hash import format_op_hash, op_hash
 
     layers = sum(len(graph.operators) for graph in model.subgraphs)
     facts = [
         ("file", f"{model.name}, {len(model.data):,} bytes"),
         ("made by", model.description or "-"),
+        ("for TFLite", min_runtime_version(model) or "-"),
         ("subgraphs", len(model.subgraphs)),
         ("layers", layers),
         (
@@ -67,8 +181,12 @@ def _show(model: "Model", ops: "Sequence[OpUse]", findings: "Sequence[Finding]",
     tensors = [("in", *_tensor_cells(t)) for t in model.inputs] + [("out", *_tensor_cells(t)) for t in model.outputs]
     show_table("Inputs and outputs", ("", "name", "type", "shape", "scale", "zero point"), tensors, right=(4, 5))
     for finding in findings:
-        if finding.severity == "note":
-            show_note(f"note: {finding.words} {finding.remedy}".strip())
+        if finding.silenced:
+            show_note(f"silenced: {finding.id}: {finding.words} In forge.toml: {finding.silenced}")
+        elif finding.severity == "warning":
+            show_warning(f"{finding.id}: {finding.text}")
+        elif finding.severity == "note" and finding.id != _SHOWN_AS_FACT:
+            show_note(f"note: {finding.text}")
 
 
 def _short(label: str) -> str:
@@ -91,6 +209,8 @@ def _as_json(
     catalogue: "Catalogue",
     reasons: "Sequence[str]",
 ) -> dict[str, object]:
+    from tflm_forge.commands.doctor import finding_json
+    from tflm_forge.model.metadata import min_runtime_version
     from tflm_forge.ops.hash import format_op_hash, op_hash
 
     return {
@@ -116,10 +236,8 @@ def _as_json(
         ],
         "inputs": [_tensor_json(tensor) for tensor in model.inputs],
         "outputs": [_tensor_json(tensor) for tensor in model.outputs],
-        "findings": [
-            {"id": f.id, "severity": f.severity, "layer": f.layer, "words": f.words, "remedy": f.remedy}
-            for f in findings
-        ],
+        "min_runtime_version": min_runtime_version(model) or None,
+        "findings": [finding_json(finding) for finding in findings],
         "runtime": {"name": catalogue.runtime, "version": catalogue.version},
         "reasons": list(reasons),
     }

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tflm_forge.commands._options import choose_board
+
 if TYPE_CHECKING:
     from tflm_forge.link.port import Port
 
@@ -31,7 +33,6 @@ def run(
 
     Example: forge monitor --port /dev/ttyACM0
     """
-    from tflm_forge.board import load_board
     from tflm_forge.console import show_note
     from tflm_forge.errors import UsageError
     from tflm_forge.link.port import DEFAULT_BAUD, open_port
@@ -39,9 +40,9 @@ def run(
 
     if port is None and board is None:
         raise UsageError("no port given", hint="Add --port URL, or --board NAME to find it by its USB id.")
-    target = load_board(board) if board is not None else None
+    target = choose_board(board) if board is not None else None
     if port is None and target is not None:
-        port = find_port(target.name, target.usb_ids)
+        port = find_port(target)
     speed = baud or (target.baud if target is not None else DEFAULT_BAUD)
     opened = open_port(str(port), baud=speed)
     try:

@@ -1,5 +1,6 @@
 """`forge ops`: what a runtime can run."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,15 +13,17 @@ def run(
     runtime: RuntimeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the ops of a runtime: Add method, highest version, tensor types.
+    """List the ops of a runtime, and your own of forge.toml: Add method, highest version, tensor types.
 
     Example: forge ops --runtime bundled
     """
+    from tflm_forge.config import BuildSettings, load_config
     from tflm_forge.console import show_json, show_table, show_text
     from tflm_forge.ops.catalogue import find_by_name
-    from tflm_forge.runtimes import default_runtime, load_runtime
+    from tflm_forge.runtimes import default_runtime, load_catalogue
 
-    catalogue = load_runtime(runtime or default_runtime()).catalogue()
+    own_ops = load_config(Path.cwd()).op
+    catalogue = load_catalogue(BuildSettings(runtime=runtime or default_runtime(), own_ops=own_ops))
     ops = [find_by_name(catalogue, name)] if name else list(catalogue.ops.values())
     if as_json:
         show_json(

@@ -162,11 +162,13 @@ class _SerialPort:
         if url.startswith("rfc2217://"):
             _host_and_port(url)
         exclusive = True if os.name == "posix" and "://" not in url else None
+        # pyserial's rfc2217 refuses a write time-out; its socket has one of its own, of 5 s.
+        write_timeout_s = None if url.startswith("rfc2217://") else _WRITE_TIMEOUT_S
         try:
             self._serial = serial.serial_for_url(
-                url, baudrate=baud, timeout=_POLL_S, write_timeout=_WRITE_TIMEOUT_S, exclusive=exclusive
+                url, baudrate=baud, timeout=_POLL_S, write_timeout=write_timeout_s, exclusive=exclusive
             )
-        except (serial.SerialException, OSError, ValueError, KeyError) as error:
+        except (serial.SerialException, OSError, ValueError, KeyError, NotImplementedError) as error:
             raise _open_error(url, baud, error) from error
 
     def read(self, timeout_s: float) -> bytes:

@@ -1,6 +1,5 @@
-"""Reads .tflite files: bytes in, values out. Nothing here writes, runs or prints anything."""
+"""Reads .tflite files: bytes in, values out; `writing` makes small ones. Nothing here runs or prints anything."""
 
-from tflm_forge.model.diagnosis import Finding, find_findings
 from tflm_forge.model.loading import MAX_FILE_BYTES, load_model
 from tflm_forge.model.opset import LEFT_OUT, OpUse, op_set, union_op_set
 from tflm_forge.model.reading import read_model
@@ -22,7 +21,6 @@ __all__ = [
     "LEFT_OUT",
     "MAX_FILE_BYTES",
     "Buffer",
-    "Finding",
     "Metadata",
     "Model",
     "OpUse",
@@ -34,7 +32,6 @@ __all__ = [
     "Tensor",
     "enum_name",
     "enum_value",
-    "find_findings",
     "load_model",
     "op_name",
     "op_set",

@@ -172,7 +172,7 @@ class _SubgraphReader:
             type=type_name,
             shape=shape,
             shape_signature=table.numbers("shape_signature"),
-            quantization=_read_quantization(table.table("quantization"), shape, type_name),
+            quantization=_read_quantization(table.table("quantization"), shape),
             buffer=buffer.index,
             data_offset=buffer.offset,
             data_bytes=buffer.size,
@@ -250,7 +250,7 @@ def _read_options(table: Table) -> tuple[str, Mapping[str, Any]]:
     return "", {}
 
 
-def _read_quantization(table: Table | None, shape: Sequence[int], type_name: str) -> Quantization | None:
+def _read_quantization(table: Table | None, shape: Sequence[int]) -> Quantization | None:
     if table is None:
         return None
     scales = table.numbers("scale")
@@ -259,7 +259,7 @@ def _read_quantization(table: Table | None, shape: Sequence[int], type_name: str
     quantization = Quantization(
         scales=scales, zero_points=table.numbers("zero_point"), axis=table.scalar("quantized_dimension")
     )
-    check_quantization(quantization, shape, type_name)
+    check_quantization(quantization, shape)
     return quantization
 
 

@@ -46,6 +46,11 @@ def enum_name(enum: str, value: int) -> str | None:
     return _names_by_value(enum).get(value)
 
 
+def enum_names(enum: str) -> tuple[str, ...]:
+    """Return the names of an enum's values, in the schema's order."""
+    return tuple(_schema()["enums"][enum])
+
+
 def enum_value(enum: str, name: str) -> int | None:
     """Return the value of an enum's name, or None when the schema has no such name."""
     return cast("int | None", _schema()["enums"][enum].get(name))

@@ -17,8 +17,6 @@ MAX_TENSOR_BYTES = (1 << 31) - 1
 MAX_CUSTOM_NAME_BYTES = 255
 """The op hash and the serial link have one byte for the length of a name."""
 
-_ZERO_POINT_RANGES = {"INT8": (-128, 127), "UINT8": (0, 255), "INT16": (-32768, 32767)}
-
 # Ops that run other subgraphs, and can do nothing without the options that name them.
 _CALLING_OPS = frozenset({"IF", "WHILE", "CALL_ONCE"})
 
@@ -67,14 +65,16 @@ def check_shape(shape: Sequence[int], type_name: str) -> None:
     if len(shape) > MAX_RANK:
         raise DamageError(f"has {len(shape)} dimensions, more than {MAX_RANK}")
     if any(dimension < 0 for dimension in shape):
-        raise DamageError(f"its shape {list(shape)} has a negative dimension")
+        raise DamageError(
+            f"its shape {list(shape)} has a negative dimension: it was exported without a fixed shape, or is damaged"
+        )
     elements = math.prod(shape)
     if elements * max(type_bits(type_name) or 8, 8) > MAX_TENSOR_BYTES * 8:
         raise DamageError(f"its shape {list(shape)} of {type_name} takes more than {MAX_TENSOR_BYTES:,} bytes")
 
 
-def check_quantization(quantization: Quantization, shape: Sequence[int], type_name: str) -> None:
-    """Refuse scales and zero points whose number or range does not match the tensor."""
+def check_quantization(quantization: Quantization, shape: Sequence[int]) -> None:
+    """Refuse scales and zero points whose number does not match the tensor."""
     scales, zero_points = len(quantization.scales), len(quantization.zero_points)
     if zero_points not in (0, scales):
         raise DamageError(f"has {scales} scales but {zero_points} zero points")
@@ -85,21 +85,19 @@ def check_quantization(quantization: Quantization, shape: Sequence[int], type_na
             raise DamageError(f"its scales are along dimension {axis} of {len(shape)}")
         if shape[axis] != scales:
             raise DamageError(f"has {scales} scales for {shape[axis]} channels")
-    lowest, highest = _ZERO_POINT_RANGES.get(type_name, (-(1 << 31), (1 << 31) - 1))
     for zero_point in quantization.zero_points:
-        if not lowest <= zero_point <= highest:
-            raise DamageError(f"its zero point {zero_point} is no {type_name}")
+        if not -(1 << 31) <= zero_point < 1 << 31:
+            raise DamageError(f"its zero point {zero_point} is no number of 32 bits")
 
 
 def check_constant(tensor: Tensor, *, compressed: bool) -> None:
-    """Refuse constant data of another size than the shape needs, or where a processor can not load it.
+    """Refuse constant data of another size than the shape needs.
 
     Args:
         tensor: the tensor.
         compressed: whether TFLM's compression tool packed this model's constants.
     """
-    bits = type_bits(tensor.type)
-    if not tensor.is_constant or bits is None:
+    if not tensor.is_constant or type_bits(tensor.type) is None:
         return
     needed = tensor.size_bytes
     may_be_smaller = compressed or tensor.is_sparse
@@ -107,11 +105,6 @@ def check_constant(tensor: Tensor, *, compressed: bool) -> None:
         raise DamageError(
             f"its buffer {tensor.buffer} holds {tensor.data_bytes} bytes, "
             f"but {tensor.type} {list(tensor.shape)} takes {needed}"
-        )
-    alignment = min(max(bits // 8, 1), 4)
-    if tensor.data_offset % alignment:
-        raise DamageError(
-            f"its data starts at byte {tensor.data_offset}: {tensor.type} needs a multiple of {alignment}"
         )
 
 

@@ -25,8 +25,13 @@ class CatalogueOp:
         sources: kernel sources, relative to the runtime's root.
         max_version: the highest op version whose features the kernels implement.
         version_source: where that number comes from.
-        types: activation tensor types the kernels take.
+        types: tensor types of the first input and output that the kernels take; empty when they do not look.
+        input_types: of the first input alone, where it differs from the output.
+        output_types: of the first output alone, where it differs from the input.
         weights: types of the second input by the type of the first; empty when the kernels do not say.
+        results: types of the first output by the type of the first input; empty when any of both go together.
+        takes_channel_scales: whether the kernels compute weights that have a scale for each channel.
+        is_own: whether the kernel is the user's own, from a table [[op]] of forge.toml.
     """
 
     builtin_code: int
@@ -38,7 +43,12 @@ class CatalogueOp:
     max_version: int
     version_source: str
     types: tuple[str, ...]
+    input_types: tuple[str, ...] = ()
+    output_types: tuple[str, ...] = ()
     weights: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    results: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    takes_channel_scales: bool = True
+    is_own: bool = False
 
     @property
     def key(self) -> OpKey:
@@ -48,76 +58,22 @@ class CatalogueOp:
 
 @dataclass(frozen=True, kw_only=True)
 class Catalogue:
-    """All ops of one version of a runtime."""
+    """All ops of one version of a runtime; `newer_ops` are further ones that a later version has."""
 
     runtime: str
     version: str
     ops: Mapping[OpKey, CatalogueOp]
+    newer_ops: frozenset[OpKey] = frozenset()
 
     def find(self, use: OpUse) -> CatalogueOp | None:
         """Return the catalogue's row for an op of a model, or None."""
         return self.ops.get((use.builtin_code, use.custom_name))
 
 
-def find_obstacles(
-    ops: Iterable[OpUse], catalogue: Catalogue, *, allow_versions: Mapping[str, int] | None = None
-) -> tuple[str, ...]:
-    """List every reason why a runtime can not run these ops; empty when it can.
-
-    Args:
-        ops: the op set of a model.
-        catalogue: the runtime's catalogue.
-        allow_versions: op name to a version that the user takes responsibility for.
-    """
-    allowed = allow_versions or {}
-    runtime = f"runtime {catalogue.runtime} {catalogue.version}"
-    reasons = []
-    for use in ops:
-        row = catalogue.find(use)
-        where = f"{use.name} (first used by layer {use.first_layer!r}"
-        if row is None:
-            reasons.append(f"{where}, {use.count}x): {runtime} has no such {_kind_and_remedy(use)}")
-            continue
-        limit = max(row.max_version, allowed.get(use.name, 0))
-        if use.version > limit:
-            reasons.append(
-                f"{where}) needs version {use.version}: {runtime} implements up to version {row.max_version}; "
-                f"--allow-version {use.name}={use.version} overrides when you know its features are not used"
-            )
-        reasons.extend(_type_obstacles(use, row, runtime))
-    return tuple(reasons)
-
-
-def _kind_and_remedy(use: OpUse) -> str:
-    if not use.custom_name:
-        return "op"
-    return "custom op, and its kernel is not part of it: convert the model without it"
-
-
 def activation_types(use: OpUse) -> set[str]:
     """Return the tensor types that an op's uses have as first input and first output."""
     first = {types[0] for pair in use.types for types in pair if types}
     return first - {LEFT_OUT}
-
-
-def _type_obstacles(use: OpUse, row: CatalogueOp, runtime: str) -> list[str]:
-    where = f"{use.name} (first used by layer {use.first_layer!r})"
-    refused = sorted(activation_types(use) - set(row.types)) if row.types else []
-    if refused:
-        return [f"{where} has {', '.join(refused)} tensors: {runtime} takes {', '.join(row.types)}"]
-    pairs = dict.fromkeys(inputs[:2] for inputs, _ in use.types if len(inputs) > 1) if row.weights else {}
-    return [
-        f"{where} has {activation} input with {weight} weights: {runtime} does not take them"
-        f"{_hybrid(activation, weight)}"
-        for activation, weight in pairs
-        if weight != LEFT_OUT and weight not in row.weights.get(activation, ())
-    ]
-
-
-def _hybrid(activation: str, weight: str) -> str:
-    if activation != "FLOAT32" or not weight.startswith("INT"):
-        return ""
-    return " (hybrid quantization): convert again with a representative dataset, so that everything is quantized"
 
 
 def parse_allow_versions(options: Iterable[str]) -> dict[str, int]:

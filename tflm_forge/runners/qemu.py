@@ -53,7 +53,7 @@ class QemuTarget:
 @contextlib.contextmanager
 def open_target(
     board: Board,
-    elf: Path,
+    elf: Path | None,
     *,
     icount: bool = True,
     gdb_socket: Path | None = None,
@@ -65,7 +65,7 @@ def open_target(
 
     Args:
         board: the board whose emulator is used.
-        elf: the firmware.
+        elf: the firmware; None: an empty machine that stands still until a debugger has loaded some.
         icount: one instruction is one nanosecond of the machine's time, the same in every run.
         gdb_socket: a path where QEMU offers a Unix socket for `target remote`.
         qmp_socket: a path where QEMU offers a Unix socket for its own protocol.
@@ -77,7 +77,7 @@ def open_target(
     """
     if board.emulator is None:
         raise UsageError(f"board {board.name!r} has no emulator", hint="Run on the board itself: --port.")
-    if not elf.is_file():
+    if elf is not None and not elf.is_file():
         raise UsageError(f"{elf}: no such firmware", hint="Build it first: forge build.")
     _check_version()
     with contextlib.ExitStack() as stack:
@@ -116,7 +116,7 @@ def open_target(
 
 def command(
     emulator: Emulator,
-    elf: Path,
+    elf: Path | None,
     *,
     listen_fd: int,
     icount: bool = True,
@@ -134,7 +134,16 @@ def command(
         argv += ["-gdb", "chardev:gdb"]
     if qmp_socket is not None:
         argv += ["-qmp", f"unix:{_escape(str(qmp_socket))},server=on,wait=off"]
-    return [*argv, "-kernel", str(elf)]
+    return [*argv, "-S"] if elf is None else [*argv, "-kernel", str(elf)]
+
+
+def empty_command(emulator: Emulator, *, gdb_port: int, uart_port: int) -> list[str]:
+    """Return the command that starts the empty machine by hand, with its gdb server and UART on TCP ports."""
+    return [
+        *(PROGRAM, "-M", emulator.machine, *emulator.args, "-display", "none", "-monitor", "none"),
+        *("-serial", f"tcp:127.0.0.1:{uart_port},server=on,wait=off", "-gdb", f"tcp:127.0.0.1:{gdb_port}"),
+        *("-icount", "shift=0", "-S"),
+    ]
 
 
 def _escape(value: str) -> str:

@@ -5,12 +5,20 @@ from pathlib import Path
 
 import numpy as np
 
+from tflm_forge.config import OpTable
 from tflm_forge.errors import CheckError, UsageError
 from tflm_forge.model import Model, Tensor
 from tflm_forge.registry import unknown_name
 from tflm_forge.verify.arrays import Array, dtype_of, read_npz, write_npz
 from tflm_forge.verify.inputs import Case
-from tflm_forge.verify.reference import InterpreterReference, Outputs, Reference, find_tflite, has_interpreter
+from tflm_forge.verify.reference import (
+    InterpreterReference,
+    Outputs,
+    Reference,
+    find_references,
+    find_tflite,
+    has_interpreter,
+)
 
 GOLDEN, TFLM, TFLITE = "golden", "tflm", "tflite"
 REFERENCES: tuple[str, ...] = (TFLM, GOLDEN, TFLITE)
@@ -80,7 +88,9 @@ def golden_path(model_path: Path) -> Path:
     return model_path.with_name(model_path.stem + _SUFFIX)
 
 
-def choose_reference(model: Model, model_path: Path, golden: Path | None, kind: str = "") -> Reference | None:
+def choose_reference(
+    model: Model, model_path: Path, golden: Path | None, kind: str = "", own_ops: Sequence[OpTable] = ()
+) -> Reference | None:
     """Return the reference that the user named.
 
     Without a name: the golden file that was given, else the TFLM interpreter, else the golden file beside the
@@ -91,6 +101,7 @@ def choose_reference(model: Model, model_path: Path, golden: Path | None, kind: 
         model_path: where it was read from.
         golden: the golden file that was given.
         kind: one of `REFERENCES`, or empty.
+        own_ops: the user's own kernels, whose Python files compute what the interpreter does not know.
 
     Raises:
         UsageError: the golden file can not be used, or what was named is unknown or not there.
@@ -112,7 +123,7 @@ def choose_reference(model: Model, model_path: Path, golden: Path | None, kind: 
     if golden is not None and kind != TFLM:
         return GoldenReference(golden, model)
     if kind != GOLDEN and has_interpreter():
-        return InterpreterReference(model)
+        return InterpreterReference(model, references=find_references(model, own_ops))
     return GoldenReference(beside, model) if beside.is_file() else None
 
 

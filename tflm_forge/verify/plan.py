@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tflm_forge.config import OpTable
 from tflm_forge.errors import CheckError, UsageError
 from tflm_forge.model import Model
 from tflm_forge.verify.floats import DEFAULT_LIMIT, float_outputs
@@ -33,6 +34,7 @@ class SuiteOptions:
         float_limit: the largest relative error against it that passes.
         soak: how long the soak is.
         clock_hz: the board's clock, for times.
+        own_ops: the user's own kernels, whose Python files the reference needs.
     """
 
     parts: tuple[str, ...] = PARTS
@@ -46,6 +48,7 @@ class SuiteOptions:
     float_limit: float = DEFAULT_LIMIT
     soak: SoakOptions = field(default_factory=SoakOptions)
     clock_hz: int = 0
+    own_ops: tuple[OpTable, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +115,7 @@ def _own_cases(model: Model, options: SuiteOptions) -> tuple[Case, ...]:
 def _choose(model: Model, model_path: Path, options: SuiteOptions) -> Reference | None:
     if options.no_reference:
         return None
-    return choose_reference(model, model_path, options.golden, options.reference)
+    return choose_reference(model, model_path, options.golden, options.reference, options.own_ops)
 
 
 def _made_cases(model: Model, options: SuiteOptions, recorded: Sequence[Case] | None) -> tuple[Case, ...]:

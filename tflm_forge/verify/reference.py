@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import importlib.util
+import json
 import os
 import signal
 import sys
@@ -14,12 +15,14 @@ from typing import Protocol
 import numpy as np
 
 from tflm_forge import proc
+from tflm_forge.config import OpTable
 from tflm_forge.errors import CheckError, ToolError
-from tflm_forge.model import Model
+from tflm_forge.model import Model, op_set
 from tflm_forge.model.resources import has_state
+from tflm_forge.ops.own import find_own
 from tflm_forge.verify.arrays import Array, read_npz, write_npz
 from tflm_forge.verify.inputs import Case
-from tflm_forge.verify.reference_worker import TFLM, TFLM_LAYERS
+from tflm_forge.verify.reference_worker import OWN_NAME, TFLM, TFLM_LAYERS
 
 Outputs = tuple[Array, ...]
 """The outputs of one inference, in the model's order."""
@@ -84,17 +87,58 @@ _TFLITE_ENGINES = tuple(
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class OwnReference:
+    """What computes an operator of the user's own in place of the interpreter.
+
+    Attributes:
+        name: what a person calls the op.
+        builtin_code: number in BuiltinOperator.
+        custom_name: exact name of a custom op, else empty.
+        path: the Python file; None when there is none, and what depends on the op is not known.
+    """
+
+    name: str
+    builtin_code: int
+    custom_name: str
+    path: Path | None
+
+    def as_row(self) -> dict[str, object]:
+        """Return what the worker is told."""
+        path = str(self.path.resolve()) if self.path is not None else ""
+        return {"code": self.builtin_code, "name": self.custom_name, "shown": self.name, "path": path}
+
+
+def find_references(model: Model, own_ops: Sequence[OpTable]) -> tuple[OwnReference, ...]:
+    """Return what computes the model's operators of the user's own.
+
+    A kernel that stands for the runtime's, and has no Python file, is compared with the interpreter's.
+    """
+    found = []
+    for use in op_set(model):
+        table = find_own(use, own_ops)
+        if table is not None and (table.reference is not None or table.replaces is None):
+            found.append(
+                OwnReference(
+                    name=use.name, builtin_code=use.builtin_code, custom_name=use.custom_name, path=table.reference
+                )
+            )
+    return tuple(found)
+
+
 class InterpreterReference:
     """An interpreter on this computer, in a process of its own; TFLM's by default."""
 
-    def __init__(self, model: Model, engine: Engine = TFLM_ENGINE) -> None:
+    def __init__(self, model: Model, engine: Engine = TFLM_ENGINE, references: Sequence[OwnReference] = ()) -> None:
         self._model = model
         self._engine = engine
+        self._references = references
 
     @property
     def title(self) -> str:
-        """What it is, with its version."""
-        return f"{self._engine.title} ({self._engine.package} {importlib.metadata.version(self._engine.package)})"
+        """What it is, with its version, and the Python files that compute the user's own operators."""
+        own = "".join(f", {r.name} by {r.path.name}" for r in self._references if r.path is not None)
+        return f"{self._engine.title} ({self._engine.package} {importlib.metadata.version(self._engine.package)}){own}"
 
     @property
     def tolerance_lsb(self) -> int:
@@ -129,6 +173,8 @@ class InterpreterReference:
         with tempfile.TemporaryDirectory(prefix="forge-reference-") as name:
             folder = Path(name)
             _write_job(folder, self._model, cases, tensors, resets_state=resets_state)
+            if self._references:
+                (folder / OWN_NAME).write_text(json.dumps([r.as_row() for r in self._references]), encoding="utf-8")
             self._run(engine, folder, _START_TIMEOUT_S + _CASE_TIMEOUT_S * len(cases))
             return read_npz(folder / "outputs.npz")
 
@@ -137,6 +183,8 @@ class InterpreterReference:
         package_root = str(Path(__file__).resolve().parents[2])
         paths = [package_root, *filter(None, [os.environ.get("PYTHONPATH")])]
         hint = "Compare with a recorded file instead: --golden FILE."
+        if any(r.path is None for r in self._references):
+            hint = f'Give its [[op]] a reference = "ops/...py" (docs/custom-ops.md). {hint}'
         try:
             done = proc.run(
                 [sys.executable, "-m", _WORKER, engine, folder, str(_arena_bytes(self._model))],

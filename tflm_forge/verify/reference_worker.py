@@ -3,11 +3,13 @@
 Called as `python -m tflm_forge.verify.reference_worker ENGINE FOLDER ARENA_BYTES`. ENGINE is `tflm`, `tflm-layers`
 (keeps all tensors) or the module of a TFLite interpreter. FOLDER holds `model.tflite` and `inputs.npz` with arrays
 `CASE/INPUT` (numbers); `outputs.npz` with arrays `CASE/OUTPUT`, or `CASE/TENSOR` of the main graph for `tflm-layers`,
-is written to it. The model's state goes on from one case to the next, or is reset before each.
+is written to it. The model's state goes on from one case to the next, or is reset before each. Where there is an
+`own.json`, its operators are the user's own, and computed by the Python files it names.
 """
 
 import contextlib
 import importlib
+import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +21,7 @@ from tflm_forge.verify.arrays import Array, write_npz
 
 TFLM = "tflm"
 TFLM_LAYERS = "tflm-layers"
+OWN_NAME = "own.json"
 
 Run = Callable[[Sequence[Array], bool], Mapping[int, Array]]
 """Takes the inputs of one inference, and whether to reset the state before; returns what it gave, by number."""
@@ -31,9 +34,12 @@ def run_cases(engine: str, folder: Path, arena_bytes: int) -> None:
     with np.load(folder / "inputs.npz", allow_pickle=False) as archive:
         outputs = int(archive["output_count"])
         tensors, resets_state = archive["tensors"].tolist(), bool(archive["resets_state"])
-        run = (
-            _open_tflm(model, arena_bytes, outputs, tensors) if engine.startswith(TFLM) else _open_tflite(engine, model)
-        )
+        if (folder / OWN_NAME).is_file():
+            run = _open_split(model, arena_bytes, folder / OWN_NAME, tensors)
+        elif engine.startswith(TFLM):
+            run = _open_tflm(model, arena_bytes, outputs, tensors)
+        else:
+            run = _open_tflite(engine, model)
         for case in range(int(archive["case_count"])):
             inputs = [archive[f"{case}/{i}"] for i in range(int(archive["input_count"]))]
             results.update({f"{case}/{i}": array for i, array in run(inputs, resets_state).items()})
@@ -61,6 +67,26 @@ def _open_tflm(model: bytes, arena_bytes: int, outputs: int, tensors: Iterable[i
             with contextlib.suppress(RuntimeError, ValueError, TypeError, KeyError):
                 found[index] = np.array(interpreter.GetTensor(index, 0)["tensor_data"])
         return found
+
+    return run
+
+
+def _open_split(model: bytes, arena_bytes: int, own: Path, tensors: Iterable[int]) -> Run:
+    from tflm_forge.verify.split_model import SplitModel
+
+    rows = json.loads(own.read_text(encoding="utf-8"))
+    references = {(row["code"], row["name"]): Path(row["path"]) if row["path"] else None for row in rows}
+    split = SplitModel(model, references, arena_bytes)
+    wanted = list(tensors)
+
+    def run(inputs: Sequence[Array], resets_state: bool) -> Mapping[int, Array]:
+        values = split.run(inputs, resets_state=resets_state)
+        if wanted:
+            return {index: values[index] for index in wanted if index in values}
+        if not all(index in values for index in split.outputs):
+            names = ", ".join(row["shown"] for row in rows if not row["path"])
+            sys.exit(f"{names}: has no Python reference, so that the outputs are not known")
+        return {i: values[index] for i, index in enumerate(split.outputs)}
 
     return run
 

@@ -11,7 +11,7 @@ from tflm_forge.board import CORES
 from tflm_forge.config import BuildSettings, Profile
 from tflm_forge.errors import ModelError, ToolError, UsageError
 from tflm_forge.model import OpUse
-from tflm_forge.ops.catalogue import find_obstacles
+from tflm_forge.ops.obstacles import list_obstacles
 from tflm_forge.runtimes.tflm import catalogue, planning
 from tflm_forge.runtimes.tflm.install import Installed
 from tflm_forge.runtimes.tflm.op_table import KernelSet, load_kernel_sets, shorten
@@ -242,8 +242,8 @@ def test_profiles_set_definitions(installed: None) -> None:
         (op("CONV_2D", (("FLOAT32", "INT8", "FLOAT32"), ("FLOAT32",))), "hybrid quantization"),
         (op("CONV_2D", (("INT16", "INT16", "INT64"), ("INT16",)), version=4), "INT16 weights"),
         (op("GREATER_EQUAL", (("INT16", "INT16"), ("BOOL",)), code=62, version=3), "version 3"),
-        (op("NEG", (("INT8",), ("INT8",)), code=59), "input type INT8"),
-        (op("CAST", (("FLOAT32",), ("BOOL",)), code=53), "output type BOOL"),
+        (op("NEG", (("INT8",), ("INT8",)), code=59), "has INT8 input"),
+        (op("CAST", (("FLOAT32",), ("BOOL",)), code=53), "has BOOL output"),
         (op("WHERE", (("BOOL",), ("INT64",)), code=109), "has no such op"),
         (op("ethos-u", (("UINT8",), ("INT8",)), code=32), "driver"),
     ],
@@ -262,9 +262,10 @@ def test_an_allowed_version_is_the_firmwares_limit(installed: None) -> None:
 
 
 def test_obstacles_are_known_before_tflm_is_installed() -> None:
-    reasons = find_obstacles([op("CONV_2D", INT8_CONV, version=9)], catalogue())
-    assert "version 9" in reasons[0]
-    assert shorten(TFLM_COMMIT) in reasons[0]
+    (obstacle,) = list_obstacles([op("CONV_2D", INT8_CONV, version=9)], catalogue())
+    assert obstacle.rule == "op-version"
+    assert "version 9" in obstacle.words
+    assert shorten(TFLM_COMMIT) in obstacle.words
 
 
 def test_building_without_tflm_names_the_ways_to_get_it() -> None:

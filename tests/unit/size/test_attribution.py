@@ -308,6 +308,21 @@ def test_a_shared_helper_belongs_to_the_ops_that_call_it(tmp_path: Path, calls: 
     assert _piece_at(found, CODE + 0x80).group == Group.OPERATORS
 
 
+@pytest.mark.parametrize(
+    ("path", "op"),
+    [("../src/op_trace.cc", "CONV_2D"), ("/tree/tensorflow/lite/micro/micro_interpreter.cc", "")],
+)
+def test_a_helper_that_others_than_ops_call(tmp_path: Path, path: str, op: str) -> None:
+    """forge's link reaches kernels as registered; what the interpreter calls is needed without any op."""
+    helper = "/tree/cmsis_nn/Source/NNSupportFunctions/arm_nn_new_helper.c"
+    lines = make_unit([(CODE, f"{KERNELS}/conv.cc"), (CODE + 0x40, path), (CODE + 0x80, helper), (CODE + 0x100, "")])
+    names = [_function("ConvEval", 0, 0x40), _function("_ZN5forge5TraceEv", 0x40, 0x40)]
+    names.append(_function("arm_nn_new_helper", 0x80, 0x80))
+    found = _text(tmp_path, names, lines=lines, data=_calls((0x10, 0x80), (0x50, 0x80)))
+    assert _piece_at(found, CODE + 0x80).group == Group.OPERATORS
+    assert _piece_at(found, CODE + 0x80).op == op
+
+
 def test_a_source_of_several_ops_is_told_apart_by_function_and_by_model(tmp_path: Path) -> None:
     lines = make_unit([(CODE, f"{KERNELS}/pooling.cc"), (CODE + 0x100, "")])
     names = [_function("_ZN6tflite11AverageEvalEv", 0, 0x40), _function("_ZN6tflite7MaxEvalEv", 0x40, 0x40)]

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from tflm_forge.config import BuildSettings
     from tflm_forge.model import OpUse
     from tflm_forge.ops.catalogue import Catalogue
-    from tflm_forge.runtimes import BuildPlan
+    from tflm_forge.runtimes import BuildPlan, OpPlan
 
 
 def is_available() -> bool:
@@ -18,11 +18,18 @@ def is_available() -> bool:
     return find_installed() is not None
 
 
-def catalogue() -> "Catalogue":
+def catalogue(kernel_set: str | None = None) -> "Catalogue":
     """Return the op catalogue of the tree in use; of the pinned commit when none is installed."""
     from tflm_forge.runtimes.tflm.op_table import read_catalogue
 
-    return read_catalogue()
+    return read_catalogue(kernel_set)
+
+
+def register(ops: "Sequence[OpUse]", core: "Core", settings: "BuildSettings") -> "OpPlan":
+    """Say how an op set that the catalogue has passed is registered, installed or not."""
+    from tflm_forge.runtimes.tflm.planning import plan_ops
+
+    return plan_ops(ops, core, settings)
 
 
 def plan(ops: "Sequence[OpUse]", core: "Core", settings: "BuildSettings") -> "BuildPlan":

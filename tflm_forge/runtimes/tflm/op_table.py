@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 
 from tflm_forge.errors import ToolError
 from tflm_forge.ops.catalogue import Catalogue, CatalogueOp, OpKey
+from tflm_forge.registry import unknown_name
 from tflm_forge.runtimes.tflm.install import CATALOGUE_NAME, Installed, find_installed, refresh
 from tflm_forge.runtimes.tflm.op_methods import Argument
 from tflm_forge.runtimes.tflm.pins import TFLM_COMMIT
@@ -18,6 +20,13 @@ NAME = "tflm"
 SHIPPED = Path(__file__).with_name("catalogue.json")
 _VERSIONS = Path(__file__).with_name("versions.toml")
 _SHOWN_COMMIT_DIGITS = 12
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_REFERENCE = "reference"
+
+# Trees before FULLY_CONNECTED had a multiplier for each channel compute such weights with the first scale alone, or
+# refuse them in the device; the kernels of a tree that has it name it.
+_CHANNELED_OP = "FULLY_CONNECTED"
+_CHANNEL_MULTIPLIERS = "per_channel_output_multiplier"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +55,7 @@ class TflmOp:
         inputs: types of the first input that the kernel takes; empty when it does not look.
         outputs: types of the first output; empty when it does not look.
         weights: types of the second input by the type of the first; empty when any will do.
+        results: types of the first output by the type of the first input; empty when any will do.
         not_by_default: why the kernel set is taken for this op only when the user names it; empty otherwise.
     """
 
@@ -62,6 +72,7 @@ class TflmOp:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     weights: Mapping[str, tuple[str, ...]]
+    results: Mapping[str, tuple[str, ...]]
     not_by_default: str = ""
 
     @property
@@ -72,10 +83,14 @@ class TflmOp:
 
 @dataclass(frozen=True, kw_only=True)
 class KernelSet:
-    """The ops of one kernel set, and the sources that every application links."""
+    """The ops of one kernel set, and the sources that every application links.
+
+    `commit` is the whole commit that `version` shows the start of; empty for a tree without one.
+    """
 
     name: str
     version: str
+    commit: str
     core: tuple[str, ...]
     ops: Mapping[OpKey, TflmOp]
 
@@ -90,19 +105,39 @@ def load_kernel_sets() -> dict[str, KernelSet]:
 
 def load_tree_kernel_sets(installed: Installed) -> dict[str, KernelSet]:
     """Return the kernel sets of an installed tree."""
-    return _build(_load(refresh(installed).folder / CATALOGUE_NAME))
+    path = refresh(installed).folder / CATALOGUE_NAME
+    try:
+        return _build_once(path, path.stat().st_mtime_ns)
+    except OSError as cause:
+        raise _unreadable(path) from cause
 
 
-def read_catalogue(kernel_set: str = "reference") -> Catalogue:
-    """Return the catalogue as the rest of forge knows it, by default for the reference kernels."""
-    sets = load_kernel_sets()
-    chosen = sets.get(kernel_set) or next(iter(sets.values()))
-    return Catalogue(
-        runtime=NAME, version=chosen.version, ops={key: _general_row(op) for key, op in chosen.ops.items()}
-    )
+def read_catalogue(kernel_set: str | None = None, installed: Installed | None = None) -> Catalogue:
+    """Return the catalogue as the rest of forge knows it.
+
+    Args:
+        kernel_set: name of the kernel set; None takes the reference kernels, or what the tree has in their place.
+        installed: the tree; None takes the tree in use, or the pinned commit when none is installed.
+
+    Raises:
+        UsageError: the tree has no such kernel set.
+    """
+    tree = installed or find_installed()
+    sets = _shipped() if tree is None else load_tree_kernel_sets(tree)
+    if kernel_set is not None and kernel_set not in sets:
+        raise unknown_name("kernel set of this TFLM tree", kernel_set, sets)
+    return as_catalogue(sets.get(kernel_set or _REFERENCE) or next(iter(sets.values())), tree)
 
 
-def _general_row(op: TflmOp) -> CatalogueOp:
+def as_catalogue(kernels: KernelSet, installed: Installed | None) -> Catalogue:
+    """Return the catalogue of one kernel set of a tree; None stands for the pinned commit, not installed."""
+    ops = {key: _general_row(op, installed) for key, op in kernels.ops.items()}
+    is_other = installed is not None and installed.version != TFLM_COMMIT
+    newer = frozenset(_shipped()[_REFERENCE].ops) - ops.keys() if is_other else frozenset()
+    return Catalogue(runtime=NAME, version=kernels.version, ops=ops, newer_ops=newer)
+
+
+def _general_row(op: TflmOp, installed: Installed | None) -> CatalogueOp:
     registrations = {"": op.function, **{suffix: s.function for suffix, s in op.specialised.items()}}
     return CatalogueOp(
         builtin_code=op.builtin_code,
@@ -116,8 +151,20 @@ def _general_row(op: TflmOp) -> CatalogueOp:
         max_version=op.max_version,
         version_source=op.version_source,
         types=tuple(dict.fromkeys(op.inputs + op.outputs)) if op.inputs and op.outputs else (),
+        input_types=op.inputs,
+        output_types=op.outputs,
         weights=op.weights,
+        results=op.results,
+        takes_channel_scales=op.name != _CHANNELED_OP or _has_channel_scales(op, installed),
     )
+
+
+def _has_channel_scales(op: TflmOp, installed: Installed | None) -> bool:
+    """Return whether a kernel's sources have a multiplier for each channel; the pinned commit's have."""
+    if installed is None:
+        return True
+    paths = (path for source in op.sources if (path := installed.folder / source).is_file())
+    return any(_CHANNEL_MULTIPLIERS in path.read_text(encoding="utf-8", errors="replace") for path in paths)
 
 
 @functools.cache
@@ -125,14 +172,22 @@ def _shipped() -> dict[str, KernelSet]:
     return _build(_load(SHIPPED))
 
 
+@functools.lru_cache(maxsize=4)
+def _build_once(path: Path, _changed_ns: int) -> dict[str, KernelSet]:
+    """Return a file's kernel sets; a gate asks for each of many models."""
+    return _build(_load(path))
+
+
 def _load(path: Path) -> dict[str, Any]:
     try:
         plain: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as cause:
-        raise ToolError(
-            f"{path}: can not be read", hint="Install TFLM again: forge runtime install tflm --force"
-        ) from cause
+        raise _unreadable(path) from cause
     return plain
+
+
+def _unreadable(path: Path) -> ToolError:
+    return ToolError(f"{path}: can not be read", hint="Install TFLM again: forge runtime install tflm --force")
 
 
 def _build(plain: Mapping[str, Any]) -> dict[str, KernelSet]:
@@ -143,6 +198,7 @@ def _build(plain: Mapping[str, Any]) -> dict[str, KernelSet]:
         name: KernelSet(
             name=name,
             version=version,
+            commit=plain["version"] if _COMMIT.fullmatch(plain["version"]) else "",
             core=tuple(rows["core"]),
             ops={op.key: op for op in (_build_op(row, name, rows["ops"], known, note) for row in plain["ops"])},
         )
@@ -170,6 +226,7 @@ def _build_op(
         inputs=tuple(facts.get("inputs", ())),
         outputs=tuple(facts.get("outputs", ())),
         weights={name: tuple(types) for name, types in facts.get("weights", {}).items()},
+        results={name: tuple(types) for name, types in facts.get("results", {}).items()},
         not_by_default=facts.get("not_by_default", ""),
     )
 

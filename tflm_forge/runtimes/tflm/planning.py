@@ -7,24 +7,22 @@ from tflm_forge.board import Core
 from tflm_forge.config import BuildSettings
 from tflm_forge.errors import ModelError, ToolError
 from tflm_forge.model import OpUse
+from tflm_forge.ops.obstacles import list_obstacles
 from tflm_forge.registry import unknown_name
-from tflm_forge.runtimes import BuildPlan
+from tflm_forge.runtimes import BuildPlan, OpPlan
 from tflm_forge.runtimes.tflm.fetch import MIRROR_VARIABLE
 from tflm_forge.runtimes.tflm.install import LEAN_SCHEMA, OBJECT_TYPES, Installed, find_installed
-from tflm_forge.runtimes.tflm.op_table import NAME, KernelSet, TflmOp, load_kernel_sets
+from tflm_forge.runtimes.tflm.op_table import NAME, KernelSet, TflmOp, as_catalogue, load_kernel_sets
 from tflm_forge.runtimes.tflm.registrations import choose_registration
 
 _INCLUDE_DIRS = (".", "tflite-micro", "flatbuffers/include", "gemmlowp", "ruy")
 _KISSFFT_DIRS = ("kissfft",)
 _CMSIS_DIRS = ("cmsis_nn", "cmsis_nn/Include", "cmsis/CMSIS/Core/Include")
 
-# Trees before FULLY_CONNECTED had a multiplier for each channel compute such weights with the first scale alone, or
-# refuse them in the device; the kernels of a tree that has it name it.
-_CHANNELED_OP = "FULLY_CONNECTED"
-_CHANNEL_MULTIPLIERS = "per_channel_output_multiplier"
-
 # What CMSIS-NN has code for: with other types its kernels call the reference ones, and take more flash.
 _INTEGERS = frozenset({"INT8", "INT16"})
+
+_SUPPORT_FOLDER = "tensorflow/lite/kernels/"
 
 # Reading these, after the schema, is nearly all the work of compiling a TFLM source.
 PRECOMPILED_HEADERS = (
@@ -49,17 +47,17 @@ def plan_build(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> Bui
     kernels, notes = _choose_kernel_set(ops, core, settings, installed)
     if installed is None:
         raise not_installed_error()
+    registered = _register(ops, kernels, notes, settings)
     rows = [kernels.ops[use.builtin_code, use.custom_name] for use in ops]
-    sources = (*kernels.core, *(source for row in rows for source in row.sources))
+    support = _find_support(kernels) if settings.own_ops else ()
+    sources = (*kernels.core, *support, *(source for row in rows for source in row.sources))
     lean = not installed.in_place and (installed.folder / LEAN_SCHEMA).is_file()
     return BuildPlan(
-        runtime=NAME,
-        version=kernels.version,
-        kernel_set=kernels.name,
-        registrations=tuple(
-            choose_registration(use, row, profile=settings.profile, max_version=_limit(use, row, settings))
-            for use, row in zip(ops, rows, strict=True)
-        ),
+        runtime=registered.runtime,
+        version=registered.version,
+        commit=registered.commit,
+        kernel_set=registered.kernel_set,
+        registrations=registered.registrations,
         root=installed.folder,
         sources=tuple(sorted(dict.fromkeys(sources))),
         include_dirs=_include_dirs(installed, kernels.name, sources),
@@ -71,22 +69,40 @@ def plan_build(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> Bui
     )
 
 
-def find_refusals(ops: Sequence[OpUse], kernels: KernelSet, settings: BuildSettings) -> tuple[str, ...]:
+def plan_ops(ops: Sequence[OpUse], core: Core, settings: BuildSettings) -> OpPlan:
+    """Say how an op set is registered: with the tree in use, or as the pinned commit has it when none is installed.
+
+    Raises:
+        ModelError, UsageError: as for `plan_build`.
+    """
+    kernels, notes = _choose_kernel_set(ops, core, settings, find_installed())
+    return _register(ops, kernels, notes, settings)
+
+
+def _register(ops: Sequence[OpUse], kernels: KernelSet, notes: tuple[str, ...], settings: BuildSettings) -> OpPlan:
+    rows = [kernels.ops[use.builtin_code, use.custom_name] for use in ops]
+    return OpPlan(
+        runtime=NAME,
+        version=kernels.version,
+        commit=kernels.commit,
+        kernel_set=kernels.name,
+        registrations=tuple(
+            choose_registration(use, row, profile=settings.profile, max_version=_limit(use, row, settings))
+            for use, row in zip(ops, rows, strict=True)
+        ),
+        notes=notes,
+    )
+
+
+def find_refusals(
+    ops: Sequence[OpUse], kernels: KernelSet, settings: BuildSettings, installed: Installed | None = None
+) -> tuple[str, ...]:
     """List every reason why a kernel set can not run an op set: ops, versions, tensor types, hybrid nodes."""
-    reasons: list[str] = []
-    for use in ops:
-        row = kernels.ops.get((use.builtin_code, use.custom_name))
-        where = f"{use.name} (first used by layer {use.first_layer!r})"
-        if row is None:
-            reasons.append(f"{where}: TFLM {kernels.version} has no such op")
-            continue
-        if use.version > _limit(use, row, settings):
-            reasons.append(
-                f"{where} needs version {use.version}: the {kernels.name} kernels implement up to version "
-                f"{row.max_version} ({row.version_source})"
-            )
-        reasons += [f"{where}: {text}" for text in dict.fromkeys(_type_refusals(use, row))]
-    return tuple(reasons)
+    found = list_obstacles(ops, as_catalogue(kernels, installed), allow_versions=settings.allow_versions)
+    return tuple(
+        f"{each.use.name} (first used by layer {each.use.first_layer!r}): {each.words} {each.remedy}".strip()
+        for each in found
+    )
 
 
 def _choose_kernel_set(
@@ -101,9 +117,7 @@ def _choose_kernel_set(
     else:
         wanted = ("cmsis_nn", "reference") if _profits(ops, core, sets) else ("reference", "cmsis_nn")
         order = [sets[name] for name in wanted if name in sets]
-    refusals = [
-        find_refusals(ops, kernels, settings) + _find_channel_refusals(ops, kernels, installed) for kernels in order
-    ]
+    refusals = [find_refusals(ops, kernels, settings, installed) for kernels in order]
     able = [kernels for kernels, reasons in zip(order, refusals, strict=True) if not reasons]
     unasked = [kernels for kernels in able if not _find_reservations(ops, kernels)]
     if able:
@@ -137,38 +151,18 @@ def _profits(ops: Sequence[OpUse], core: Core, sets: Mapping[str, KernelSet]) ->
     )
 
 
-def _find_channel_refusals(ops: Sequence[OpUse], kernels: KernelSet, installed: Installed | None) -> tuple[str, ...]:
-    """List why the dense layers' scales are too many for the sources of an installed tree."""
-    uses = [use for use in ops if use.name == _CHANNELED_OP and use.has_channel_scales]
-    if installed is None or not uses:
-        return ()
-    row = kernels.ops.get((uses[0].builtin_code, ""))
-    texts = [installed.folder / source for source in row.sources] if row else []
-    if any(_CHANNEL_MULTIPLIERS in path.read_text(encoding="utf-8", errors="replace") for path in texts):
-        return ()
-    return (
-        f"{uses[0].name} (first used by layer {uses[0].first_layer!r}) has weights with a scale for each channel, and "
-        f"TFLM {kernels.version} computes with one scale: install a newer commit, or convert again with "
-        "converter._experimental_disable_per_channel_quantization_for_dense_layers = True",
-    )
-
-
 def _find_reservations(ops: Sequence[OpUse], kernels: KernelSet) -> tuple[str, ...]:
     rows = (kernels.ops[use.builtin_code, use.custom_name] for use in ops)
     return tuple(f"{row.name}: {row.not_by_default}" for row in rows if row.not_by_default)
 
 
-def _type_refusals(use: OpUse, row: TflmOp) -> list[str]:
-    found = []
-    for inputs, outputs in use.types:
-        if row.inputs and inputs and inputs[0] not in row.inputs:
-            found.append(f"input type {inputs[0]} is not taken, only {', '.join(row.inputs)}")
-        elif row.outputs and outputs and outputs[0] not in row.outputs:
-            found.append(f"output type {outputs[0]} is not given, only {', '.join(row.outputs)}")
-        elif row.weights and len(inputs) > 1 and inputs[1] not in row.weights.get(inputs[0], ()):
-            hybrid = " (hybrid quantization)" if inputs[0] == "FLOAT32" and inputs[1].startswith("INT") else ""
-            found.append(f"{inputs[0]} input with {inputs[1]} weights is not taken{hybrid}")
-    return found
+def _find_support(kernels: KernelSet) -> tuple[str, ...]:
+    """Return the sources with the functions that TFLM's own kernels share, for kernels of the user's.
+
+    The linker leaves out what they do not call.
+    """
+    sources = {source for row in kernels.ops.values() for source in row.sources}
+    return tuple(sorted(s for s in sources if _SUPPORT_FOLDER in s))
 
 
 def _limit(use: OpUse, row: TflmOp, settings: BuildSettings) -> int:

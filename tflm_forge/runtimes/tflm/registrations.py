@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tflm_forge.config import Profile
 from tflm_forge.model import OpUse
 from tflm_forge.model.opset import LEFT_OUT, OpTypes
+from tflm_forge.ops.catalogue import activation_types
 from tflm_forge.runtimes import Registration
 from tflm_forge.runtimes.tflm.op_table import TflmOp
 
@@ -91,13 +92,15 @@ def choose_registration(use: OpUse, op: TflmOp, *, profile: Profile, max_version
     """
     suffix = "" if profile == "debug" and op.name in _RELEASE_ONLY else find_suffix(use.types, op)
     if not suffix:
-        return Registration(use=use, call=f"{op.add_method}()", max_version=max_version)
+        types = tuple(dict.fromkeys(op.inputs + op.outputs)) if op.inputs and op.outputs else ()
+        return Registration(use=use, call=f"{op.add_method}()", max_version=max_version, types=types)
     chosen = op.specialised[suffix]
     return Registration(
         use=use,
         call=f"{op.add_method}({chosen.function}())",
         includes=(chosen.header,),
         max_version=max_version,
+        types=tuple(sorted(activation_types(use))),
     )
 
 
@@ -110,3 +113,18 @@ def find_suffix(types: Iterable[OpTypes], op: TflmOp) -> str:
         if pattern is not None and nodes and all(pattern.fits(node) for node in nodes):
             return suffix
     return ""
+
+
+def fits_registration(name: str, call: str, types: Iterable[OpTypes]) -> bool:
+    """Return whether an op's nodes are what a registration takes that is for certain types; any other takes them all.
+
+    Args:
+        name: the op.
+        call: the call on the op resolver, as `Registration.call` has it.
+        types: the types of the nodes.
+    """
+    suffixes = [suffix for suffix in _PATTERNS.get(name, {}) if call.endswith(f"_{suffix}())")]
+    if not suffixes:
+        return True
+    pattern = _PATTERNS[name][max(suffixes, key=len)]
+    return all(pattern.fits(node) for node in types)

@@ -5,6 +5,11 @@
 
 namespace tflite {
 
+TfLiteStatus TfLiteTypeSizeOf(TfLiteType type, size_t* size) {
+  *size = static_cast<size_t>(TfLiteTypeGetSize(type));
+  return *size == 0 ? kTfLiteError : kTfLiteOk;
+}
+
 TfLiteStatus TfLiteEvalTensorByteLength(const TfLiteEvalTensor* eval_tensor, size_t* out_bytes) {
   *out_bytes = 0;
   const uint32_t element_bits = TfLiteTypeGetSizeBits(eval_tensor->type);

@@ -1,0 +1,1 @@
+"""Gates: what a firmware says it can run, and whether models may pass."""
