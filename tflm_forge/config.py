@@ -215,7 +215,7 @@ class ModelCompatibilityTable:
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorTable:
-    """The table [doctor] of forge.toml: `silence` has the reason for each of the doctor's rules that is not to stand."""
+    """The table [doctor] of forge.toml: `silence` has the reason for each of the rules that is not to stand."""
 
     silence: Mapping[str, str] = field(default_factory=dict)
 

@@ -39,7 +39,9 @@ _INT8_TYPES: OpTypes = (("INT8",) * 24, ("INT8",))
 Progress = Callable[[str, int, int], None]
 
 
-def measure_costs(board: Board, settings: BuildSettings, report: Callable[[str], None], progress: Progress) -> CostTable:
+def measure_costs(
+    board: Board, settings: BuildSettings, report: Callable[[str], None], progress: Progress
+) -> CostTable:
     """Measure the costs of all operators of the settings' runtime and kernel set, and keep the table.
 
     A measurement that was interrupted goes on where it was.
@@ -183,5 +185,3 @@ def compiler_version() -> str:
         ToolError: it is missing.
     """
     return run([COMPILER, "-dumpfullversion"], timeout_s=_VERSION_TIMEOUT_S).output.strip()
-
-

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.runners.jobs import make_job
 from tflm_forge import proc
 from tflm_forge.board import list_boards
+from tflm_forge.errors import UsageError
 from tflm_forge.runners import gdb, jlink, list_runners, load_runner, settings_of, uf2
 from tflm_forge.runners._flashing import show_plan
 
@@ -155,6 +156,16 @@ def test_commands(runner: str, board: str, options: dict[str, Any], expected: li
 
 def test_every_runner_is_in_the_table() -> None:
     assert {row[0] for row in COMMANDS.values()} | {"platformio"} == set(list_runners())
+
+
+def test_platformio_uploads_with_the_boards_own_environment() -> None:
+    plan = load_runner("platformio").plan(make_job("platformio", "teensy-4-1", port="/dev/ttyACM0"))
+    assert show_plan(plan) == ("pio run --project-dir /x -e teensy41 -t upload --upload-port /dev/ttyACM0",)
+
+
+def test_platformio_is_for_boards_that_it_knows() -> None:
+    with pytest.raises(UsageError, match=r"has no table \[platformio\]"):
+        load_runner("platformio").plan(make_job("platformio", "lm3s6965evb"))
 
 
 def test_jlink_gets_its_commands_from_files() -> None:
