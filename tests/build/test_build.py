@@ -133,7 +133,7 @@ def test_forge_toml_says_the_same(builds: Builds, tmp_path: Path) -> None:
     (tmp_path / "forge.toml").write_text(config)
     done = builds.run("build", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["arena"] == {"bytes": 2048, "how": "given with --arena"}
+    assert json.loads(done.stdout)["arena"] == {"bytes": 2048, "how": "given with --arena", "parts": None}
     assert (tmp_path / "out" / "firmware.elf").is_file()
 
 

@@ -64,7 +64,7 @@ def _reference(model: bytes, inputs: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("board", BOARDS)
-@pytest.mark.parametrize("name", sorted(path.parent.name for path in EXAMPLES.glob("*/*.tflite")))
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in EXAMPLES.glob("*/*_test.npz")))
 @pytest.mark.reference
 def test_every_example_passes_on_every_board(builds: Builds, board: str, name: str) -> None:
     model = EXAMPLES / name / f"{name}.tflite"

@@ -11,6 +11,7 @@ from tflm_forge.commands._options import (
     JsonOption,
     KernelSetOption,
     RuntimeOption,
+    choose_board,
     collect_silence,
 )
 
@@ -69,7 +70,6 @@ def _examine_model(
     *,
     as_json: bool,
 ) -> None:
-    from tflm_forge.board import load_board
     from tflm_forge.config import BuildSettings, load_config
     from tflm_forge.console import show_json
     from tflm_forge.doctor import Subject, diagnose
@@ -91,7 +91,7 @@ def _examine_model(
     subject = Subject(
         model=load_model(path),
         catalogue=load_catalogue(settings),
-        board=load_board(board_name) if board_name else None,
+        board=choose_board(board_name) if board_name else None,
         allow_versions=settings.allow_versions,
     )
     if subject.catalogue is not None:

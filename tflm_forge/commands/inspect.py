@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tflm_forge.commands._options import JsonOption, RuntimeOption, collect_silence
+from tflm_forge.commands._options import BoardOption, JsonOption, RuntimeOption, collect_silence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tflm_forge.config import Config
+    from tflm_forge.costs.of_model import ModelCosts
     from tflm_forge.doctor import Finding
     from tflm_forge.model import Model, OpUse, Tensor
     from tflm_forge.ops.catalogue import Catalogue
@@ -31,14 +32,18 @@ def run(
             help="Compare runtimes: bundled, tflm, or trees as `forge runtime list` names them.",
         ),
     ] = None,
+    board: BoardOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show a model's op set, inputs and outputs, and what stands against running it; exit 3 when something does.
+
+    What each op costs in flash is shown for the core of the board, or a Cortex-M4F, where a table says it.
 
     With --runtimes: which of them can run it, and why the others can not; exit 3 when none can.
 
     Example: forge inspect model.tflite
     """
+    from tflm_forge.commands._model_costs import costs_json, find_costs
     from tflm_forge.config import load_config
     from tflm_forge.console import show_json
     from tflm_forge.errors import ModelError, UsageError
@@ -59,12 +64,13 @@ def run(
             raise ModelError(f"{loaded.name}: none of these runtimes can run this model")
         return
     ops = op_set(loaded)
-    _, catalogue, findings = _judge(loaded, runtime or default_runtime(), config)
+    name, catalogue, findings = _judge(loaded, runtime or default_runtime(), config)
+    costs = find_costs(loaded, name, board, config)
     reasons = [finding.text for finding in findings if finding.stands]
     if as_json:
-        show_json(_as_json(loaded, ops, findings, catalogue, reasons))
+        show_json({**_as_json(loaded, ops, findings, catalogue, reasons), "costs": costs_json(costs)})
     else:
-        _show(loaded, ops, findings, catalogue)
+        _show(loaded, ops, findings, catalogue, costs)
     if reasons:
         name = f"{catalogue.runtime} {catalogue.version}"
         raise ModelError(f"{loaded.name}: runtime {name} can not run this model", reasons=reasons)
@@ -156,7 +162,14 @@ def _verdicts_json(model: "Model", verdicts: "Sequence[Verdict]") -> dict[str, o
     }
 
 
-def _show(model: "Model", ops: "Sequence[OpUse]", findings: "Sequence[Finding]", catalogue: "Catalogue") -> None:
+def _show(
+    model: "Model",
+    ops: "Sequence[OpUse]",
+    findings: "Sequence[Finding]",
+    catalogue: "Catalogue",
+    costs: "ModelCosts | None",
+) -> None:
+    from tflm_forge.commands._model_costs import words_of_dearest
     from tflm_forge.console import show_note, show_table, show_warning
     from tflm_forge.model.metadata import min_runtime_version
     from tflm_forge.ops.hash import format_op_hash, op_hash
@@ -174,10 +187,7 @@ def _show(model: "Model", ops: "Sequence[OpUse]", findings: "Sequence[Finding]",
         ),
     ]
     show_table("Model", ("", ""), facts)
-    limits = {use.name: row.max_version if (row := catalogue.find(use)) else "-" for use in ops}
-    rows = [(use.name, use.version, limits[use.name], use.count, _short(use.first_layer)) for use in ops]
-    columns = ("op", "version", f"{catalogue.runtime} up to", "layers", "first used by")
-    show_table("Op set", columns, rows, right=(1, 2, 3))
+    _show_ops(ops, catalogue, costs)
     tensors = [("in", *_tensor_cells(t)) for t in model.inputs] + [("out", *_tensor_cells(t)) for t in model.outputs]
     show_table("Inputs and outputs", ("", "name", "type", "shape", "scale", "zero point"), tensors, right=(4, 5))
     for finding in findings:
@@ -187,6 +197,21 @@ def _show(model: "Model", ops: "Sequence[OpUse]", findings: "Sequence[Finding]",
             show_warning(f"{finding.id}: {finding.text}")
         elif finding.severity == "note" and finding.id != _SHOWN_AS_FACT:
             show_note(f"note: {finding.text}")
+    for text in words_of_dearest(costs):
+        show_note(f"note: {text}")
+
+
+def _show_ops(ops: "Sequence[OpUse]", catalogue: "Catalogue", costs: "ModelCosts | None") -> None:
+    from tflm_forge.commands._model_costs import cost_cell, cost_column
+    from tflm_forge.console import show_table
+
+    limits = {use.name: row.max_version if (row := catalogue.find(use)) else "-" for use in ops}
+    rows = [
+        (use.name, use.version, limits[use.name], use.count, *cost_cell(costs, use), _short(use.first_layer))
+        for use in ops
+    ]
+    columns = ("op", "version", f"{catalogue.runtime} up to", "layers", *cost_column(costs), "first used by")
+    show_table("Op set", columns, rows, right=tuple(range(1, len(columns) - 1)))
 
 
 def _short(label: str) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tflm_forge.commands._options import BoardOption, JsonOption, RuntimeOption
+from tflm_forge.commands._options import BoardOption, JsonOption, RuntimeOption, choose_board
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +129,7 @@ def _choose_board(config: "Config", name: str | None) -> "Board":
     if name is None:
         board = load_board(config.build.board or _DEFAULT_BOARD)
         return board if board.emulator is not None else load_board(_DEFAULT_BOARD)
-    board = load_board(name)
+    board = choose_board(name)
     if board.emulator is None:
         raise UsageError(f"--board {name}: has no emulator", hint="`forge boards` shows which have one.")
     return board

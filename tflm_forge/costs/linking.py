@@ -5,29 +5,37 @@ which of them are called, and the linker drops the rest with their kernels, as i
 """
 
 import json
+import os
 import shlex
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from tflm_forge.elf import read_elf
 from tflm_forge.errors import ToolError
 from tflm_forge.files import write_if_changed
 from tflm_forge.generate import Project
-from tflm_forge.objects import cache_environment
+from tflm_forge.objects import TOOL, cache_environment
 from tflm_forge.proc import run
 from tflm_forge.runtimes import Registration
 from tflm_forge.toolchains import cmake
 
+Choice = tuple[int, ...]
+"""Indices of the registrations that firmware makes."""
+
 _TIMEOUT_S = 600.0
 _TARGET = "firmware.elf"
-_CHOSEN = "chosen.elf"
 _ARCHIVE = "runtime.a"
 _APPLICATION = "CMakeFiles/firmware.dir/src/"
 _RESOLVER = "CMakeFiles/firmware.dir/src/op_resolver.cc.obj"
 _CALLS_NAME = "op_calls.cc"
-_CHOICE_NAME = "op_choice.cc"
+_CALLS_OBJECT = _RESOLVER.replace("op_resolver.cc", _CALLS_NAME)
 _SIZES_NAME = "sizes.json"
+
+_WITH_FILE = ("-include", "-MT", "-MF", "-o", "-c")
 
 # Debug information changes no byte that is loaded, and costs most of a link's time.
 _DROPPED = ("-g", "-Wl,--emit-relocs", "-Wl,-Map=firmware.map", "-o", _TARGET)
@@ -44,9 +52,9 @@ class Linker:
 
     project: Project
     registrations: Sequence[Registration]
+    _compile_choice: Sequence[str]
+    _link: Sequence[str]
     _sizes: dict[str, int] = field(default_factory=dict)
-    _compile: tuple[str, ...] = ()
-    _link: tuple[str, ...] = ()
 
     @classmethod
     def build(cls, project: Project, registrations: Sequence[Registration]) -> "Linker":
@@ -58,51 +66,73 @@ class Linker:
             ToolError: a tool is missing or failed.
         """
         cmake.build(project)
-        linker = cls(project=project, registrations=registrations)
-        linker._compile = _ninja_command(project, _RESOLVER)
-        linker._link = _archive_runtime(project, _ninja_command(project, _TARGET))
-        linker._sizes = linker._read_sizes()
-        linker._compile_source(_CALLS_NAME, render_calls(registrations))
+        compile_resolver = _ninja_command(project, _RESOLVER)
+        write_if_changed(project.folder / "src" / _CALLS_NAME, render_calls(registrations).encode())
+        _run(project, [word.replace("op_resolver.cc", _CALLS_NAME) for word in compile_resolver])
+        linker = cls(
+            project=project,
+            registrations=registrations,
+            _compile_choice=_without_files(compile_resolver),
+            _link=_archive_runtime(project, _ninja_command(project, _TARGET)),
+        )
+        linker._sizes.update(linker._read_sizes())
         return linker
 
-    def flash_bytes(self, chosen: Sequence[int]) -> int:
-        """Link firmware that registers the chosen ones, and return what flash holds of it, model included.
+    def measure(self, choices: Iterable[Choice], progress: Callable[[int, int], None]) -> None:
+        """Link firmware for each choice, several at a time.
 
         Args:
-            chosen: indices into `registrations`.
+            choices: what to register.
+            progress: gets how many links are done, and how many there are.
 
         Raises:
-            ToolError: the link failed.
+            ToolError: a link failed.
         """
-        key = " ".join(str(index) for index in chosen)
-        if key not in self._sizes:
-            self._compile_source(_CHOICE_NAME, render_choice(chosen))
-            own = [f"{Path(_RESOLVER).parent.as_posix()}/{name}.obj" for name in (_CALLS_NAME, _CHOICE_NAME)]
-            _run(self.project, [*self._link, *own, _ARCHIVE, "-Wl,--strip-debug", "-o", _CHOSEN])
-            elf = read_elf(self.project.folder / "build" / _CHOSEN)
-            self._sizes[key] = sum(section.size_bytes for section in elf.sections if section.has_bytes)
-            self._write_sizes()
-        return self._sizes[key]
+        wanted = list(dict.fromkeys(choices))
+        missing = [choice for choice in wanted if _key(choice) not in self._sizes]
+        done = len(wanted) - len(missing)
+        pool = ThreadPoolExecutor(os.cpu_count())
+        try:
+            for choice, size_bytes in zip(missing, pool.map(self._link_choice, missing), strict=True):
+                self._sizes[_key(choice)] = size_bytes
+                self._write_sizes()
+                done += 1
+                progress(done, len(wanted))
+        finally:
+            pool.shutdown(cancel_futures=True)
 
-    def _compile_source(self, name: str, text: str) -> None:
-        write_if_changed(self.project.folder / "src" / name, text.encode())
-        _run(self.project, [word.replace("op_resolver.cc", name) for word in self._compile])
+    def flash_bytes(self, choice: Choice) -> int:
+        """Return what flash holds of firmware with a choice that was measured, model included."""
+        return self._sizes[_key(choice)]
+
+    def _link_choice(self, choice: Choice) -> int:
+        with tempfile.TemporaryDirectory(prefix="choice-", dir=self.project.folder / "build") as place:
+            source, made = Path(place) / "choice.cc", Path(place) / "choice.obj"
+            source.write_text(render_choice(choice), encoding="utf-8")
+            _run(self.project, [*self._compile_choice, "-o", made, "-c", source])
+            elf = Path(place) / _TARGET
+            _run(self.project, [*self._link, _CALLS_OBJECT, made, _ARCHIVE, "-Wl,--strip-debug", "-o", elf])
+            return sum(section.size_bytes for section in read_elf(elf).sections if section.has_bytes)
 
     def _read_sizes(self) -> dict[str, int]:
         try:
-            record: Mapping[str, dict[str, int]] = json.loads((self.project.folder / _SIZES_NAME).read_text())
+            record: Mapping[str, dict[str, int]] = json.loads((self.project.folder / "build" / _SIZES_NAME).read_text())
             return dict(record[self._fingerprint])
         except (OSError, ValueError, KeyError):
             return {}
 
     def _write_sizes(self) -> None:
         text = json.dumps({self._fingerprint: self._sizes})
-        write_if_changed(self.project.folder / _SIZES_NAME, text.encode())
+        write_if_changed(self.project.folder / "build" / _SIZES_NAME, text.encode())
 
     @property
     def _fingerprint(self) -> str:
         calls = " ".join(registration.call for registration in self.registrations)
         return f"{self.project.build_id.hex()} {calls}"
+
+
+def _key(choice: Choice) -> str:
+    return " ".join(str(index) for index in choice)
 
 
 def render_calls(registrations: Sequence[Registration]) -> str:
@@ -131,7 +161,7 @@ def render_calls(registrations: Sequence[Registration]) -> str:
     )
 
 
-def render_choice(chosen: Sequence[int]) -> str:
+def render_choice(chosen: Choice) -> str:
     """Return C++ that calls the chosen registrations, each by its number in `render_calls`."""
     return "\n".join(
         [
@@ -159,8 +189,15 @@ def _ninja_command(project: Project, target: str) -> tuple[str, ...]:
     return tuple(words[: words.index("&&")] if "&&" in words else words)
 
 
+def _without_files(words: Sequence[str]) -> list[str]:
+    """Return a compile command without its files, the cache and the precompiled header: a few lines do without."""
+    arguments = {word for before, word in pairwise(words) if before in _WITH_FILE}
+    dropped = {"-fpch-preprocess", "-Winvalid-pch", "-MD", TOOL, *_WITH_FILE}
+    return [word for word in words if word not in dropped | arguments]
+
+
 def _archive_runtime(project: Project, words: Sequence[str]) -> tuple[str, ...]:
-    """Put the runtime's objects into an archive, so that a link reads those that it needs; return the rest of a link."""
+    """Put the runtime's objects into an archive, of which a link reads what it needs; return the rest of the link."""
     objects = [word for word in words if word.endswith(".obj") and not word.startswith(_APPLICATION)]
     (project.folder / "build" / _ARCHIVE).unlink(missing_ok=True)
     _run(project, ["arm-none-eabi-gcc-ar", "rcsT", _ARCHIVE, *objects])
@@ -168,5 +205,5 @@ def _archive_runtime(project: Project, words: Sequence[str]) -> tuple[str, ...]:
     return tuple(word for word in words if word not in dropped)
 
 
-def _run(project: Project, words: Sequence[str]) -> None:
+def _run(project: Project, words: Sequence[str | Path]) -> None:
     run(words, timeout_s=_TIMEOUT_S, cwd=project.folder / "build", env=cache_environment(project.folder))

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import shutil
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from tflm_forge import __version__
 from tflm_forge.board import Board, list_boards
@@ -19,6 +18,7 @@ from tflm_forge.model import Model, OpUse, read_model
 from tflm_forge.model.opset import OpTypes
 from tflm_forge.model.writing import OperatorSpec, TensorSpec, write_model
 from tflm_forge.proc import run
+from tflm_forge.resources import data_dir
 from tflm_forge.runtimes import Registration, load_catalogue, load_runtime, plan_op_set
 from tflm_forge.versus import every_op
 
@@ -60,7 +60,7 @@ def measure_costs(
     uses = every_op(load_catalogue(settings))
     plan = plan_op_set(uses, board.core, settings)
     registrations = [*plan.registrations, *_special_registrations(uses, board, settings, plan.registrations)]
-    folder = cache_folder() / f"{plan.runtime}-{board.core.name}-{plan.kernel_set}"
+    folder = cache_folder().resolve() / f"{plan.runtime}-{board.core.name}-{plan.kernel_set}"
     with lock_folder(folder, report):
         report(f"compiling all {len(uses)} ops of {plan.runtime} {plan.version}, kernels {plan.kernel_set}")
         arena = Arena(bytes=_ARENA_BYTES, how="given")
@@ -69,7 +69,7 @@ def measure_costs(
         linker = Linker.build(project, registrations)
         table = _measure(project, linker, len(uses), len(model.data), progress)
         write_table(table)
-    shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder / "build", ignore_errors=True)
     return table
 
 
@@ -86,7 +86,8 @@ def choose_board(core: str) -> Board:
     Raises:
         UsageError: no board has the core; names those that boards have.
     """
-    boards = list_boards()
+    # A user's own boards would make other tables than everybody's.
+    boards = [board for board in list_boards() if board.path.parent == data_dir("boards")]
     fitting = [board for board in boards if board.core.name == core]
     if not fitting:
         known = sorted({board.core.name for board in boards})
@@ -141,21 +142,22 @@ def _measure(project: Project, linker: Linker, ops: int, model_bytes: int, progr
     """Link firmware for each registration twice; the first `ops` of them are one for each operator."""
     registrations = linker.registrations
     common = [index for index, r in enumerate(registrations[:ops]) if r.use.name in COMMON_OPS]
-    none, everything = linker.flash_bytes(()), linker.flash_bytes(range(ops))
-    costs = []
-    for index, registration in enumerate(registrations):
-        progress("operators", index, len(registrations))
-        name = registration.use.name
-        others = [place for place in common if registrations[place].use.name != name]
-        costs.append(
-            OpCost(
-                name=name,
-                call=registration.call,
-                alone_bytes=linker.flash_bytes((index,)) - none,
-                added_bytes=linker.flash_bytes([*others, index]) - linker.flash_bytes(others),
-            )
+    others = [tuple(i for i in common if registrations[i].use.name != r.use.name) for r in registrations]
+    none, everything = (), tuple(range(ops))
+    singles = [(index,) for index in range(len(registrations))]
+    joined = [(*rest, index) for index, rest in enumerate(others)]
+    linker.measure([none, everything, *singles, *others, *joined], lambda done, total: progress("links", done, total))
+    flash = linker.flash_bytes
+    costs = tuple(
+        OpCost(
+            name=registration.use.name,
+            types="INT8" if registration.use.types else "",
+            call=registration.call,
+            alone_bytes=flash(single) - flash(none),
+            added_bytes=flash(both) - flash(rest),
         )
-    progress("operators", len(registrations), len(registrations))
+        for registration, single, rest, both in zip(registrations, singles, others, joined, strict=True)
+    )
     settings, board, plan = project.settings, project.board, project.plan
     return CostTable(
         runtime=plan.runtime,
@@ -167,9 +169,10 @@ def _measure(project: Project, linker: Linker, ops: int, model_bytes: int, progr
         flags=_flags(settings),
         command=measuring_command(runtime=plan.runtime, core=board.core.name, kernel_set=plan.kernel_set),
         forge=__version__,
-        no_op_bytes=none - model_bytes,
-        all_ops_bytes=everything - model_bytes,
-        costs=tuple(costs),
+        no_op_bytes=flash(none) - model_bytes,
+        all_ops_bytes=flash(everything) - model_bytes,
+        common_ops=tuple(registrations[index].use.name for index in common),
+        costs=costs,
     )
 
 

@@ -14,7 +14,7 @@ from tflm_forge.resources import cache_dir
 FORMAT = "tflm_forge_op_costs"
 FORMAT_VERSION = 1
 _SHIPPED = Path(__file__).with_name("data")
-_COST_COLUMNS = ("op", "call", "alone_bytes", "added_bytes")
+_COST_COLUMNS = ("op", "types", "call", "alone_bytes", "added_bytes")
 _TEXTS = tuple(field.name for field in fields(CostTable) if field.type is str or field.type == "str")
 _NUMBERS = ("no_op_bytes", "all_ops_bytes")
 _UNSAFE = re.compile(r"[^\w.-]+")
@@ -68,9 +68,10 @@ def render_table(table: CostTable) -> str:
     """Return a table as JSON, one line for each row."""
     head: dict[str, object] = {FORMAT: FORMAT_VERSION}
     head.update((key, getattr(table, key)) for key in (*_TEXTS, *_NUMBERS))
+    head["common_ops"] = list(table.common_ops)
     head["not_measured"] = dict(table.not_measured)
     head["columns"] = list(_COST_COLUMNS)
-    rows = [json.dumps([c.name, c.call, c.alone_bytes, c.added_bytes]) for c in table.costs]
+    rows = [json.dumps([c.name, c.types, c.call, c.alone_bytes, c.added_bytes]) for c in table.costs]
     text = json.dumps(head, indent=1)
     return text.removesuffix("\n}") + ',\n "costs": [\n  ' + ",\n  ".join(rows) + "\n ]\n}\n"
 
@@ -85,12 +86,14 @@ def parse_table(text: str, *, is_shipped: bool, where: str) -> CostTable:
         plain: dict[str, Any] = json.loads(text)
         if plain[FORMAT] != FORMAT_VERSION or tuple(plain["columns"]) != _COST_COLUMNS:
             raise UsageError(f"{where}: a table of another version of forge")
+        values: dict[str, Any] = {key: str(plain[key]) for key in _TEXTS}
+        values.update((key, int(plain[key])) for key in _NUMBERS)
         return CostTable(
-            **{key: str(plain[key]) for key in _TEXTS},
-            **{key: int(plain[key]) for key in _NUMBERS},
+            **values,
+            common_ops=tuple(plain["common_ops"]),
             costs=tuple(
-                OpCost(name=str(name), call=str(call), alone_bytes=int(alone), added_bytes=int(added))
-                for name, call, alone, added in plain["costs"]
+                OpCost(name=name, types=types, call=call, alone_bytes=int(alone), added_bytes=int(added))
+                for name, types, call, alone, added in plain["costs"]
             ),
             not_measured={str(name): str(reason) for name, reason in plain["not_measured"].items()},
             is_shipped=is_shipped,
