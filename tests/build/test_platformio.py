@@ -172,3 +172,15 @@ def test_an_operator_of_ones_own_is_compiled_in(builds: Builds, tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     assert (tmp_path / ".pio" / "build" / "forge" / "src" / "ops" / "soft_shrink.o").is_file()
     assert b"SoftShrink" in (tmp_path / "firmware.bin").read_bytes()
+
+
+@pytest.mark.tools
+@pytest.mark.parametrize("board", [board.name for board in list_boards()])
+def test_every_board_links(builds: Builds, tmp_path: Path, board: str) -> None:
+    done = _build(builds, SINE, tmp_path, "--arena", 2048, board=board)
+    assert done.returncode == 0, done.stderr
+    elf = read_elf(tmp_path / "firmware.elf")
+    vectors = elf.find_symbol("g_vectors")
+    flash = load_board(board).flash
+    assert vectors is not None
+    assert flash.origin <= vectors.address < flash.origin + flash.length_bytes
