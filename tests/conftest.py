@@ -14,7 +14,7 @@ import pytest
 from tests.chromium import find_chromium
 from tests.firmware_builds import builds as builds
 
-# A shell starts what it runs in the background with SIGINT ignored, and programs that tests interrupt would inherit that.
+# What a shell starts in the background ignores SIGINT, and programs that tests interrupt would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
