@@ -16,7 +16,8 @@ from tflm_forge.generate import Arena, Project, fingerprint_project, generate_pr
 from tflm_forge.link.answers import RegisteredOp
 from tflm_forge.manifest.measured import write_flash
 from tflm_forge.model import Model
-from tflm_forge.runtimes import BuildPlan, plan_build
+from tflm_forge.runtimes import plan_build
+from tflm_forge.size import GROUPS, Attribution, attribute
 from tflm_forge.toolchains import Firmware, load_toolchain, publish
 from tflm_forge.verify.selfcheck import ExpectedFirmware
 
@@ -33,6 +34,11 @@ class Build:
 
     project: Project
     firmware: Firmware
+
+    @functools.cached_property
+    def size(self) -> Attribution:
+        """Whose each byte of the firmware is."""
+        return attribute(self.firmware.elf, own_sources=self.project.plan.own_sources)
 
     @property
     def expected(self) -> ExpectedFirmware:
@@ -92,16 +98,14 @@ def build_firmware(
                 write_record(folder, fingerprint, arena)
         project = generate_project(folder, model, board, plan, settings, arena, others)
         firmware = publish(folder, load_toolchain(settings.toolchain).build(project))
-        groups = functools.partial(_flash_groups, plan)
-        write_flash(folder, project.build_id.hex(), firmware.elf, groups)
-        return Build(project=project, firmware=firmware)
+        built = Build(project=project, firmware=firmware)
+        write_flash(folder, project.build_id.hex(), firmware.elf, lambda: _flash_groups(built.size))
+        return built
 
 
-def _flash_groups(plan: BuildPlan, elf: Path) -> dict[str, int]:
+def _flash_groups(size: Attribution) -> dict[str, int]:
     """Return the bytes of flash by kind of owner, in the order of a size report."""
-    from tflm_forge.size import GROUPS, attribute
-
-    sizes = {row.name: row.flash_bytes for row in attribute(elf, own_sources=plan.own_sources).sum_by("group")}
+    sizes = {row.name: row.flash_bytes for row in size.sum_by("group")}
     return {str(name): sizes[name] for name in GROUPS if sizes.get(name)}
 
 

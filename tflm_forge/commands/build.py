@@ -29,10 +29,9 @@ def run(job: Job, measure_on: MeasureOption = None, as_json: JsonOption = False)
     """
     from tflm_forge.build import build_firmware
     from tflm_forge.console import show_json, show_note, show_table
-    from tflm_forge.size import attribute
 
     built = build_firmware(job.folder, job.model, job.board, job.settings, show_note, job.others, measure_on)
-    size = attribute(built.firmware.elf, own_sources=built.project.plan.own_sources)
+    size = built.size
     if as_json:
         show_json(_as_json(built, size))
     else:

@@ -41,7 +41,7 @@ def add_measured(manifest: Manifest, folder: Path, build_id: str) -> Manifest:
     return manifest
 
 
-def write_flash(folder: Path, build_id: str, elf: Path, measure: Callable[[Path], Mapping[str, int]]) -> None:
+def write_flash(folder: Path, build_id: str, elf: Path, measure: Callable[[], Mapping[str, int]]) -> None:
     """Put the flash of a linked firmware into the manifest of its project; at once when it is the one measured before.
 
     Args:
@@ -55,7 +55,7 @@ def write_flash(folder: Path, build_id: str, elf: Path, measure: Callable[[Path]
     is_known = manifest.flash is not None and manifest.flash.size_bytes is not None
     if is_known and _read(folder / _FLASH_NAME).get("elf_sha256") == digest:
         return
-    groups = dict(measure(elf))
+    groups = dict(measure())
     record = {
         "build_id": build_id,
         "arena_bytes": manifest.arena.size_bytes if manifest.arena else None,
