@@ -139,3 +139,13 @@ def test_the_build_of_forge_toml_and_of_a_model(digits: Path, builds: Builds, tm
     assert f"flash {_totals(digits)[0]:,} of" in line
     (tmp_path / "forge.toml").write_text(f"[build]\nmodel = 'digits.tflite'\nboard = '{BOARD}'\n")
     assert builds.run("size", "--short", cwd=tmp_path).stdout == line
+
+
+def test_a_file_is_taken_for_firmware_whatever_it_is_called(builds: Builds, sine: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "firmware"
+    copy.write_bytes((sine / "firmware.elf").read_bytes())
+    assert _json(builds, copy)["flash_bytes"] == _totals(sine)[0]
+    copy.write_bytes(b"#!/bin/sh\n")
+    done = builds.run("size", copy)
+    assert done.returncode == 2
+    assert "not an ELF file" in done.stderr

@@ -111,7 +111,7 @@ def _find_elf(target: Path | None, board: str | None, config: "Config") -> Path:
         stems = [target.stem, *(path.stem for path in build.with_ if target == build.model)]
         folder = build.output if build.output and target == build.model else None
         target = folder or Path("build") / f"{'-'.join(stems)}-{Path(name).stem}"
-    return target / _ELF_NAME if target.is_dir() or not target.suffix else target
+    return target if target.is_file() or (target.suffix and not target.is_dir()) else target / _ELF_NAME
 
 
 def _make_view(elf: Path, board: str | None, old: Path | None, config: "Config") -> "SizeView":
