@@ -184,3 +184,12 @@ def test_every_board_links(builds: Builds, tmp_path: Path, board: str) -> None:
     flash = load_board(board).flash
     assert vectors is not None
     assert flash.origin <= vectors.address < flash.origin + flash.length_bytes
+
+
+@pytest.mark.tools
+def test_a_build_folder_of_the_users_own_is_found(builds: Builds, tmp_path: Path) -> None:
+    more = ("--board", BOARD, "--toolchain", "platformio", "-o", tmp_path / "out", "--arena", 2048)
+    done = builds.run("build", SINE, *more, **NO_NETWORK, PLATFORMIO_BUILD_DIR=str(tmp_path / "elsewhere"))
+    assert done.returncode == 0, done.stderr
+    built = tmp_path / "elsewhere" / "forge" / "firmware.elf"
+    assert built.read_bytes() == (tmp_path / "out" / "firmware.elf").read_bytes()

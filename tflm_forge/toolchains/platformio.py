@@ -1,7 +1,10 @@
 """Builds a project with PlatformIO, offline, by the local platform that forge puts into it."""
 
 import importlib.util
+import json
 import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from tflm_forge.errors import ToolError
 from tflm_forge.generate import Project
@@ -11,6 +14,7 @@ from tflm_forge.toolchains import LOG_NAME, Firmware
 from tflm_forge.toolchains._failures import explain_failure
 
 BUILD_TIMEOUT_S = 3600.0
+_METADATA_TIMEOUT_S = 120.0
 ENVIRONMENT = "forge"
 
 _COMPILER = "arm-none-eabi-g++"
@@ -29,7 +33,6 @@ def build(project: Project) -> Firmware:
     log = project.folder / LOG_NAME
     log.unlink(missing_ok=True)
     environment = {**cache_environment(project.folder), **pio_environment()}
-    firmware = Firmware.inside(project.folder / ".pio" / "build" / ENVIRONMENT)
     try:
         run(
             [*pio, "run", "--project-dir", project.folder, "-e", ENVIRONMENT],
@@ -39,11 +42,35 @@ def build(project: Project) -> Firmware:
         )
     except ToolError as error:
         output = log.read_text(encoding="utf-8")
-        known = explain_failure(project, output, firmware.map) or _explain(output)
+        link_map = project.folder / ".pio" / "build" / ENVIRONMENT / "firmware.map"
+        known = explain_failure(project, output, link_map) or _explain(output)
         if known is not None:
             raise known from error
         raise
-    return firmware
+    return Firmware.inside(_find_program(pio, project, environment).parent)
+
+
+def _find_program(pio: Sequence[str], project: Project, environment: Mapping[str, str]) -> Path:
+    """Return the ELF file, where PlatformIO says it is: the user's own PLATFORMIO_BUILD_DIR may have moved it.
+
+    Raises:
+        ToolError: it does not say.
+    """
+    command: list[str | Path] = [
+        *pio,
+        "project",
+        "metadata",
+        "--project-dir",
+        project.folder,
+        "-e",
+        ENVIRONMENT,
+        "--json-output",
+    ]
+    output = run(command, timeout_s=_METADATA_TIMEOUT_S, env=environment).output
+    try:
+        return Path(json.loads(output[output.index("{") :])[ENVIRONMENT]["prog_path"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ToolError("PlatformIO does not say where its program is", hint=output.strip()[-500:]) from error
 
 
 def find_pio() -> list[str]:
